@@ -14,12 +14,19 @@ enum {
     CTX_REDUCTION = HARK_PROCESS_REDUCTION
 };
 
+/* Of a message that its sender wants to have acknowledged when a receive takes it: a bit of the
+ * tag, in contexts from this one on. Below it all bits of a tag are the application's. */
+enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
+
 struct hark_request { /* a posted receive, or a send that is done */
     struct hark_request *next, *previous;
     void *data;
     size_t room;
     int from, tag;
+    int mask; /* of the tag, the bits that are compared: 0 for any */
     uint16_t ctx;
+    /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
+    void (*land)(struct hark_request *r, const void *payload, size_t length);
     bool done;
     bool reserved; /* the transport is writing a payload into data */
     int status;
@@ -51,9 +58,18 @@ struct app {
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
         int from, tag;
+        uint16_t ctx;
         const struct hark_message *message;
     } seen[APP_SEEN];
-    unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
+    unsigned looks;  /* that saw something since then; the last APP_SEEN are kept */
+    unsigned marked; /* messages with HARK_APP_MARK among those not matched */
+    struct taken {
+        int from, tag;
+        uint16_t ctx;
+    } * taken; /* of marked messages: to be acknowledged */
+    unsigned taken_count, taken_room;
+    /* Acknowledges those, and forgets them. NULL: nobody marks. */
+    void (*acknowledge)(void);
 };
 extern struct app hark_app;
 
@@ -70,6 +86,26 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
  * reduction. */
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag);
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
+
+/* ---- receives and looks, for an interface that has requests of its own: match.c ---------------
+ * Their arguments are valid. */
+
+/* What a tag of the interface looks for. */
+static inline int hark_app_mask(int tag, uint16_t ctx)
+{
+    if (tag == HARK_ANY_TAG) return 0;
+    return ctx < HARK_APP_CONTEXTS ? ~0 : ~HARK_APP_MARK;
+}
+void hark_app_post(struct hark_request *r);
+void hark_app_unpost(struct hark_request *r); /* one that is not done */
+/* Takes what has arrived; no more than a look at the transport. */
+void hark_app_try(struct hark_request *r);
+void hark_app_complete(struct hark_request *r, const char *call); /* waits until it is done */
+/* A test or a look has found nothing. False: the protocol wants it to look again, once something
+ * has come. */
+bool hark_app_missed(void);
+/* The first message that such a receive would take. */
+bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info);
 
 /* hark_process_wait() inside the call `call`; meanwhile hark_app_waits() can tell where the
  * application waits, and for what. */
