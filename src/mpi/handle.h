@@ -16,12 +16,25 @@
 
 #include "object.h"
 
-/* Objects that are numbered: by kind. Number 0 is nobody. */
-struct handle_table {
-    struct object **at;
-    uint32_t room, free; /* the lowest number that may be free */
+/* The objects of one kind that were made: object.c. */
+struct arena {
+    uint8_t *base; /* NULL: none was made */
+    size_t slot;   /* bytes of each */
+    uint32_t next, free, limit;
 };
-extern struct handle_table hark_mpi_table[KINDS];
+extern struct arena hark_mpi_arena[KINDS];
+
+static inline struct object *hark_mpi_slot(const struct arena *a, uint32_t number)
+{
+    return (struct object *)(a->base + a->slot * number);
+}
+/* NULL: no such object is there. */
+static inline void *hark_mpi_made(const struct arena *a, uint32_t number, enum kind kind)
+{
+    if (number >= a->next) return NULL;
+    struct object *o = hark_mpi_slot(a, number);
+    return o->kind == kind ? o->self : NULL;
+}
 
 /* The bits of any handle. */
 #if defined(HARK_MPI_MPICH)
@@ -34,8 +47,9 @@ extern struct handle_table hark_mpi_table[KINDS];
 
 #if defined(HARK_MPI_MPICH)
 enum { PREDEFINED_NUMBERS = 256, PREDEFINED_PAIRS = 8 };
-/* Pairs such as MPI_DOUBLE_INT have the bits of objects that are made, and numbers below 8. */
 extern struct object *hark_mpi_predefined[KINDS][PREDEFINED_NUMBERS];
+/* Pairs such as MPI_DOUBLE_INT have the bits of datatypes that are made, and numbers below 8. */
+extern struct object *hark_mpi_pairs[PREDEFINED_PAIRS];
 
 static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
 {
@@ -43,13 +57,29 @@ static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
     if (((uint32_t)bits >> 26 & 15) != (kind == KIND_MESSAGE ? KIND_REQUEST : (uint32_t)kind))
         return NULL;
     if (which == 1) return hark_mpi_predefined[kind][number & 255];
-    if (which != 2 || number >= hark_mpi_table[kind].room) return NULL;
-    return hark_mpi_table[kind].at[number];
+    if (which != 2) return NULL;
+    if (kind == KIND_TYPE && number < PREDEFINED_PAIRS) return hark_mpi_pairs[number];
+    return hark_mpi_made(&hark_mpi_arena[kind], number, kind);
 }
-#elif defined(HARK_MPI_OPENMPI)
+#else
+/* A pointer to a slot of the arena. */
+static inline void *hark_mpi_pointed(uintptr_t bits, enum kind kind)
+{
+    const struct arena *a = &hark_mpi_arena[kind];
+    uintptr_t offset = bits - (uintptr_t)a->base;
+    if (a->base == NULL || offset >= a->slot * a->next || offset % 64) return NULL;
+    struct object *o = (struct object *)bits;
+    return o->kind == kind ? o->self : NULL;
+}
+#if defined(HARK_MPI_OPENMPI)
+/* Else the address of a data symbol, whose first word points to the object: other addresses are the
+ * program's fault. */
 static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
 {
     if (bits < 4096) return NULL;
+    const struct arena *a = &hark_mpi_arena[kind];
+    if (a->base && bits - (uintptr_t)a->base < a->slot * a->next)
+        return hark_mpi_pointed(bits, kind);
     struct object *o = *(struct object *const *)bits;
     return o && o->kind == kind ? o : NULL;
 }
@@ -59,10 +89,11 @@ extern struct object *hark_mpi_predefined[PREDEFINED_NUMBERS];
 
 static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
 {
-    struct object *o =
-        bits < PREDEFINED_NUMBERS ? hark_mpi_predefined[bits] : (struct object *)bits;
+    if (bits >= PREDEFINED_NUMBERS) return hark_mpi_pointed(bits, kind);
+    struct object *o = hark_mpi_predefined[bits];
     return o && o->kind == kind ? o : NULL;
 }
+#endif
 #endif
 
 #define COMM(handle)       ((struct comm *)hark_mpi_find(BITS(handle), KIND_COMM))

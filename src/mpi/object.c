@@ -1,101 +1,104 @@
-/* Handles: objects that programs make are numbered, where handles are numbers, and for Fortran. */
+/* Objects lie in arenas, one for each kind, in slots that are numbered. An arena is at the same
+ * address in each incarnation of a process, if that is free: then a handle that a program has saved
+ * in a checkpoint still is the handle of that object. A number is a handle of Fortran, too. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
 #include "internal.h"
 
-struct handle_table hark_mpi_table[KINDS];
+struct arena hark_mpi_arena[KINDS];
 
-/* The lowest free number from 8 on: below are MPICH's predefined pairs. */
-static uint32_t number_for(struct handle_table *t)
+enum { FIRST_MADE = 256 }; /* below are the numbers of predefined objects in Fortran */
+#define ARENA_BYTES ((size_t)1 << 30)
+/* Far from where Linux puts programs, libraries and stacks. */
+#define ARENA_PLACE ((uintptr_t)0x5a0000000000)
+
+static void open_arena(struct arena *a, enum kind kind, size_t size)
 {
-    enum { FIRST = 8 };
-    uint32_t i = t->free < FIRST ? FIRST : t->free;
-    while (i < t->room && t->at[i]) i++;
-    if (i < t->room) return i;
-    uint32_t room = t->room ? t->room * 2 : 64;
-    struct object **at = realloc(t->at, room * sizeof *at);
-    if (at == NULL) hark_mpi_fatal(1, "no memory for a handle");
-    memset(at + t->room, 0, (room - t->room) * sizeof *at);
-    t->at = at;
-    t->room = room;
-    return i;
+    void *place = (void *)(ARENA_PLACE + kind * ARENA_BYTES);
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    void *at = mmap(place, ARENA_BYTES, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at == MAP_FAILED) at = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (at == MAP_FAILED)
+        hark_mpi_fatal(
+            1, "no room for %zu bytes of addresses (ulimit -v?): %s", ARENA_BYTES, strerror(errno));
+    a->base = at;
+    a->slot = (size + 63) & ~(size_t)63;
+    a->next = FIRST_MADE;
+    a->limit = (uint32_t)(ARENA_BYTES / a->slot);
 }
 
-static void enter(struct object *o)
+/* A slot that was given back last comes first: it is in the cache. */
+static uint32_t take_number(struct arena *a)
 {
-    struct handle_table *t = &hark_mpi_table[o->kind];
-    o->number = number_for(t);
-    t->at[o->number] = o;
-    t->free = o->number + 1;
+    uint32_t number = a->free;
+    if (number) {
+        a->free = hark_mpi_slot(a, number)->number;
+        return number;
+    }
+    if (a->next == a->limit)
+        hark_mpi_fatal(1, "there are %u objects of one kind: free some", a->limit - FIRST_MADE);
+    return a->next++;
 }
 
-static void begin(struct object *o, enum kind kind)
+static uintptr_t handle_of(struct object *o)
 {
-    o->self = o;
-    o->kind = kind;
-    o->references = 1;
 #if defined(HARK_MPI_MPICH)
-    enter(o);
-    o->handle = 2u << 30 | (kind == KIND_MESSAGE ? KIND_REQUEST : (uint32_t)kind) << 26 | o->number;
-    if (kind == KIND_FILE) o->handle = (uintptr_t)o;
-#else
-    o->handle = (uintptr_t)o;
+    uint32_t kind = o->kind == KIND_MESSAGE ? KIND_REQUEST : o->kind;
+    if (o->kind != KIND_FILE) return 2u << 30 | kind << 26 | o->number;
 #endif
+    return (uintptr_t)o;
 }
 
 void *hark_mpi_new(enum kind kind, size_t size)
 {
-    struct object *o = calloc(1, size);
-    if (o == NULL) hark_mpi_fatal(1, "no memory for an object of %zu bytes", size);
-    begin(o, kind);
+    struct arena *a = &hark_mpi_arena[kind];
+    if (a->base == NULL) open_arena(a, kind, size);
+    uint32_t number = take_number(a);
+    struct object *o = hark_mpi_slot(a, number);
+    memset(o, 0, size);
+    o->self = o;
+    o->kind = kind;
+    o->references = 1;
+    o->number = number;
+    o->handle = handle_of(o);
     return o;
-}
-
-void hark_mpi_own(struct object *o, enum kind kind)
-{
-    begin(o, kind);
-    o->predefined = true;
 }
 
 void hark_mpi_delete(struct object *o)
 {
-    struct handle_table *t = &hark_mpi_table[o->kind];
-    if (o->number) {
-        t->at[o->number] = NULL;
-        if (o->number < t->free) t->free = o->number;
-    }
+    struct arena *a = &hark_mpi_arena[o->kind];
+    uint32_t number = o->number;
     o->self = NULL;
     o->kind = 0;
-    free(o);
+    o->number = a->free;
+    a->free = number;
+}
+
+/* A static object gets a slot that stands for it. */
+void hark_mpi_own(struct object *o, enum kind kind)
+{
+    struct object *slot = hark_mpi_new(kind, sizeof *slot);
+    *o = *slot;
+    o->predefined = true;
+    slot->self = o;
 }
 
 #if defined(HARK_MPI_MPICH)
 struct object *hark_mpi_predefined[KINDS][PREDEFINED_NUMBERS];
-
-void hark_mpi_predefine(struct object *o, enum kind kind, uintptr_t handle)
-{
-    struct handle_table *t = &hark_mpi_table[kind];
-    uint32_t bits = (uint32_t)handle;
-    *o = (struct object){o, bits, kind, 1, 0, true};
-    if (bits >> 30 == 1) {
-        hark_mpi_predefined[kind][bits & 255] = o;
-    } else {
-        if (t->room == 0) (void)number_for(t);
-        t->at[bits & 255] = o;
-    }
-}
-
-void *hark_mpi_numbered(enum kind kind, int number)
-{
-    return hark_mpi_find((uint32_t)number, kind);
-}
-#else
-#if defined(HARK_MPI_ABI)
+struct object *hark_mpi_pairs[PREDEFINED_PAIRS];
+#elif defined(HARK_MPI_ABI)
 struct object *hark_mpi_predefined[PREDEFINED_NUMBERS];
 #endif
 
 void hark_mpi_predefine(struct object *o, enum kind kind, uintptr_t handle)
 {
     *o = (struct object){o, handle, kind, 1, 0, true};
-#if defined(HARK_MPI_ABI)
+#if defined(HARK_MPI_MPICH)
+    if (handle >> 30 == 1) hark_mpi_predefined[kind][handle & 255] = o;
+    else hark_mpi_pairs[handle & 7] = o;
+#elif defined(HARK_MPI_ABI)
     hark_mpi_predefined[handle] = o;
 #else
     *(struct object **)handle = o;
@@ -104,7 +107,10 @@ void hark_mpi_predefine(struct object *o, enum kind kind, uintptr_t handle)
 
 void *hark_mpi_numbered(enum kind kind, int number)
 {
-    struct handle_table *t = &hark_mpi_table[kind];
-    return number > 0 && (uint32_t)number < t->room ? t->at[number] : NULL;
-}
+#if defined(HARK_MPI_MPICH)
+    return hark_mpi_find((uint32_t)number, kind);
+#else
+    return number >= FIRST_MADE ? hark_mpi_made(&hark_mpi_arena[kind], (uint32_t)number, kind)
+                                : NULL;
 #endif
+}

@@ -31,14 +31,14 @@ struct object {
     uintptr_t handle; /* the bits of the handle that the program has */
     uint32_t kind;
     uint32_t references; /* the program's handle, and each use by another object */
-    uint32_t number;     /* of the table that the handle numbers, if it does; and in Fortran */
+    uint32_t number;     /* of its slot in the arena, and its handle in Fortran; 0: predefined */
     bool predefined;     /* never freed */
 };
 
 /* Zeroed memory of `size` bytes for an object with one reference and a handle. There is no memory:
  * the process ends with a line. */
 void *hark_mpi_new(enum kind kind, size_t size);
-/* Takes the handle back and frees the memory. */
+/* Takes the handle and the memory back. */
 void hark_mpi_delete(struct object *o);
 /* A static object gets a handle as new ones do, and is never freed. */
 void hark_mpi_own(struct object *o, enum kind kind);
