@@ -4,6 +4,7 @@
 
 #include "hark/app.h"
 #include "process.h"
+#include "prologue.h"
 
 /* The last two are groups of all processes, where the protocol knows groups (process_open.c): a
  * multicast of rank 0, a reduction to it. */
@@ -42,6 +43,7 @@ struct app {
     uint64_t own[4];   /* in images: positions of stdout and stderr, number of the next collective,
                           deliveries */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
+    uint64_t own_saved[4]; /* of the image, until hark_restarted */
     uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */
     struct hark_region *region, *captured;
     size_t region_count;
@@ -68,6 +70,11 @@ struct app {
         uint16_t ctx;
     } * taken; /* of marked messages: to be acknowledged */
     unsigned taken_count, taken_room;
+    /* An interface above this one has a section of its own in images: it gives bytes, which are
+     * valid until the next call, and gets them back in hark_restarted. NULL: there is none. false:
+     * it can not have a checkpoint now. */
+    bool (*capture)(const void **bytes, size_t *length);
+    void (*restore)(const void *bytes, size_t length);
     /* Acknowledges those, and forgets them. NULL: nobody marks. */
     void (*acknowledge)(void);
 };
@@ -112,6 +119,7 @@ bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info);
 static inline void hark_app_wait(
     const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
 {
+    if (hark_prologue.replaying) hark_prologue_differs(); /* what was recorded waits for nothing */
     hark_app.what = what;
     hark_app.sought = sought;
     hark_app.sought_count = count;

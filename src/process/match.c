@@ -12,6 +12,7 @@
 #include "app_state.h"
 #include "../driver/point.h"
 #include "observe.h"
+#include "prologue.h"
 
 #define P hark_process
 
@@ -86,15 +87,9 @@ static void note_taken(const struct hark_message *m)
     hark_app.taken[hark_app.taken_count++] = (struct taken){(int)m->from, m->tag, m->ctx};
 }
 
-/* The delivery: false if the protocol says not now. m is still to be dropped. */
-static bool deliver(struct hark_request *r, struct hark_message *m)
+/* r takes m. */
+static void fill(struct hark_request *r, const struct hark_message *m)
 {
-    hark_app.delivering = true; /* the step may hand up others: they are not r's */
-    int status = hark_driver_deliver(P.driver, m);
-    hark_app.delivering = false;
-    if (status == 1) return false;
-    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
-    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
     size_t n = m->length < r->room ? m->length : r->room;
     if (r->land) r->land(r, m->payload, m->length);
     else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
@@ -104,6 +99,19 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     r->done = true;
     r->reserved = false;
     hark_app_unpost(r);
+}
+
+/* The delivery: false if the protocol says not now. m is still to be dropped. */
+static bool deliver(struct hark_request *r, struct hark_message *m)
+{
+    hark_app.delivering = true; /* the step may hand up others: they are not r's */
+    int status = hark_driver_deliver(P.driver, m);
+    hark_app.delivering = false;
+    if (status == 1) return false;
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    fill(r, m);
+    if (hark_prologue.recording) hark_prologue_delivered(m);
     hark_app.looks = 0;
     if (r == hark_app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
@@ -137,10 +145,33 @@ static bool waits(const struct hark_request *r)
     return false;
 }
 
+/* The next delivery that was recorded goes to the receive that took it: the first that it fits. */
+static bool take_recorded(void)
+{
+    struct hark_message m;
+    struct hark_request *r = hark_prologue_next(&m) ? claimant(NULL, &m) : NULL;
+    if (r == NULL) return false;
+    fill(r, &m);
+    hark_prologue_take();
+    return true;
+}
+
+/* A marked message is taken in whatever call comes next; any other by a call that asks for r. */
+static void take_recorded_for(const struct hark_request *r)
+{
+    struct hark_message m;
+    while (!r->done && hark_prologue_next(&m) && (fits_message(r, &m) || marked(m.ctx, m.tag)))
+        if (!take_recorded()) return;
+}
+
 /* Completes r from what has been handed up, if that can be. A replay may put one off that a look
  * saw, and others come before it. */
 static void take(struct hark_request *r)
 {
+    if (__builtin_expect(hark_prologue.replaying, 0)) {
+        take_recorded_for(r);
+        return;
+    }
     for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
         if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
             m = m->next;
@@ -246,6 +277,12 @@ static inline void acknowledge(void)
 /* Inside the application's call `call`. */
 void hark_app_complete(struct hark_request *r, const char *call)
 {
+    if (__builtin_expect(hark_prologue.replaying, 0)) {
+        while (!r->done)
+            if (!take_recorded()) hark_prologue_differs();
+        acknowledge();
+        return;
+    }
     hark_app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
     for (take(r); !r->done; take(r)) {
@@ -341,9 +378,11 @@ int hark_wait(struct hark_request **request, struct hark_info *info)
  * again. */
 bool hark_app_missed(void)
 {
+    if (hark_prologue.replaying) return hark_prologue_miss();
     int status = hark_driver_miss(P.driver);
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    if (status == 0 && hark_prologue.recording) hark_prologue_missed();
     return status == 0;
 }
 
@@ -473,10 +512,14 @@ static const struct hark_message *see(int from, uint16_t ctx, int tag)
 
 bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info)
 {
+    if (hark_prologue.replaying) return hark_prologue_look(info);
     const struct hark_message *m = seen_before(from, ctx, tag);
     if (m == NULL) m = see(from, ctx, tag);
-    if (m && info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
-    return m != NULL;
+    if (m == NULL) return false;
+    struct hark_info found = {(int)m->from, m->tag, m->length};
+    if (hark_prologue.recording) hark_prologue_seen(&found, ctx);
+    if (info) *info = found;
+    return true;
 }
 
 int hark_probe(int from, int tag, struct hark_info *info)
