@@ -27,6 +27,10 @@ done
 # HARK_LINK: declarations; what they declare is in the library.
 is 'hark.pc: HARK_LINK' '-DHARK_LINK' "$(packages --cflags-only-other hark | tr -d ' ')"
 is 'hark-app.pc: HARK_LINK, once' '-DHARK_LINK' "$(packages --cflags-only-other hark-app | tr -d ' ')"
+# MPI: no other mpi.h is needed, and its library lies apart.
+printf '#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n' >mpi.c
+holds 'hark-mpi: a program compiles' "$cc" -std=c11 $warnings $(packages --cflags hark-mpi) -c mpi.c
+is 'hark-mpi: where it is linked from' "-L$libraries/hark/mpi/abi -lmpi_abi" "$(packages --libs hark-mpi | xargs)"
 # Headers to copy.
 for protocol in $("$here/../../include/protocols.sh" "$prefix/include/hark/registry.h") single; do
   cp "$prefix/include/hark_$protocol.h" .
