@@ -226,13 +226,16 @@ static int number(fortran_function *known[TRAMPOLINES], fortran_function *functi
     return -1;
 }
 
+#define EIGHT(M, a, b, c, d, e, f, g, h) M(a) M(b) M(c) M(d) M(e) M(f) M(g) M(h)
 #define ALL(M)                                                                                     \
-    M(0)                                                                                           \
-    M(1) M(2) M(3) M(4) M(5) M(6) M(7) M(8) M(9) M(10) M(11) M(12) M(13) M(14) M(15) M(16) M(17)   \
-        M(18) M(19) M(20) M(21) M(22) M(23) M(24) M(25) M(26) M(27) M(28) M(29) M(30) M(31) M(32)  \
-            M(33) M(34) M(35) M(36) M(37) M(38) M(39) M(40) M(41) M(42) M(43) M(44) M(45) M(46)    \
-                M(47) M(48) M(49) M(50) M(51) M(52) M(53) M(54) M(55) M(56) M(57) M(58) M(59)      \
-                    M(60) M(61) M(62) M(63)
+    EIGHT(M, 0, 1, 2, 3, 4, 5, 6, 7)                                                               \
+    EIGHT(M, 8, 9, 10, 11, 12, 13, 14, 15)                                                         \
+    EIGHT(M, 16, 17, 18, 19, 20, 21, 22, 23)                                                       \
+    EIGHT(M, 24, 25, 26, 27, 28, 29, 30, 31)                                                       \
+    EIGHT(M, 32, 33, 34, 35, 36, 37, 38, 39)                                                       \
+    EIGHT(M, 40, 41, 42, 43, 44, 45, 46, 47)                                                       \
+    EIGHT(M, 48, 49, 50, 51, 52, 53, 54, 55)                                                       \
+    EIGHT(M, 56, 57, 58, 59, 60, 61, 62, 63)
 
 /* Operations */
 typedef void fortran_operation(void *in, void *inout, MPI_Fint *length, MPI_Fint *type);
