@@ -1,6 +1,7 @@
 /* Data symbols of Open MPI's binary interface: a predefined handle is the address of one. A program
  * copies them into itself by their sizes, so these are those of Open MPI 4.1 (readelf -s
  * libmpi.so.40). The first word points to our object. */
+#pragma GCC visibility push(default)
 #include <mpi.h>
 
 struct ompi_predefined_communicator_t {
@@ -148,3 +149,9 @@ struct ompi_predefined_op_t ompi_mpi_op_replace;
 struct ompi_predefined_op_t ompi_mpi_op_sum;
 struct ompi_predefined_request_t ompi_request_null;
 struct ompi_predefined_win_t ompi_mpi_win_null;
+
+/* Constants of mpif.h that are known by their addresses. */
+MPI_Fint mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_unweighted_,
+    mpi_fortran_weights_empty_, mpi_fortran_errcodes_ignore_;
+char mpi_fortran_argv_null_, mpi_fortran_argvs_null_;
+double mpi_fortran_status_ignore_, mpi_fortran_statuses_ignore_;
