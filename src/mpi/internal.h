@@ -97,6 +97,9 @@ enum element {
     ELEMENT_2INTEGER,
     ELEMENT_2REAL,
     ELEMENT_2DOUBLE, /* Fortran's pairs */
+    ELEMENT_INT128,
+    ELEMENT_FLOAT16,
+    ELEMENT_COMPLEX_FLOAT128,
     ELEMENTS
 };
 #include "type.h"
