@@ -104,6 +104,9 @@ enum element {
 };
 #include "type.h"
 
+/* MPI_User_function_c, which not every mpi.h has. */
+typedef void user_function_wide(void *, void *, MPI_Count *, MPI_Datatype *);
+
 struct op {
     struct object o;
     enum operation {
@@ -125,6 +128,7 @@ struct op {
     } operation;
     bool commutes;
     MPI_User_function *call;
+    user_function_wide *call_wide; /* of MPI_Op_create_c; else NULL */
 };
 
 struct request {
@@ -313,9 +317,10 @@ void hark_mpi_request_wait(struct request *r, const char *call);
 /* The program has freed it, and it is not done: it goes when it is. */
 void hark_mpi_request_forget(struct request *r);
 void hark_mpi_requests_close(void);
-/* Of collective requests, and generalized ones: collective_request.c, generalized.c. */
+/* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
 bool hark_mpi_collective_try(struct request *r);
 void hark_mpi_collective_wait(struct request *r, const char *call);
+void hark_mpi_collective_free(struct collective *x);
 int hark_mpi_generalized_query(struct request *r); /* fills the status: its MPI_ERROR */
 int hark_mpi_generalized_cancel(struct request *r);
 void hark_mpi_generalized_free(struct request *r);
@@ -323,11 +328,20 @@ void hark_mpi_generalized_free(struct request *r);
 void hark_mpi_status_set(MPI_Status *s, int source, int tag, uint64_t bytes);
 void hark_mpi_status_empty(MPI_Status *s);
 
+/* The neighbours of this process in the topology of c, which owns the lists: those that it receives
+ * from, and those that it sends to; MPI_PROC_NULL beyond the border of a grid. Negative: there is
+ * no topology. */
+int hark_mpi_neighbours(
+    struct comm *c, int *in, const int **sources, int *out, const int **destinations);
+
 /* ---- datatypes and operations: type.h, op.c ---------------------------------------------------
  */
 
-/* into = from (operation) into, `count` elements: what MPI_Op's function does. */
-void hark_mpi_combine(const struct op *op, const void *from, void *into, int count, struct type *t);
+/* into = from (operation) into, `count` elements: what MPI_Op's function does. The operation is
+ * valid for the type, or for its elements if they are of one kind. */
+void hark_mpi_combine(
+    const struct op *op, const void *from, void *into, size_t count, struct type *t);
+void hark_mpi_op_release(struct op *op);
 /* 0, or the code of the error that was raised. */
 int hark_mpi_op_valid(struct comm *c, const struct op *op, const struct type *t, const char *call);
 

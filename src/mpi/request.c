@@ -15,6 +15,7 @@ struct request *hark_mpi_request_new(struct comm *c)
 void hark_mpi_request_release(struct request *r)
 {
     if (r->o.predefined) return;
+    if (r->collective) hark_mpi_collective_free(r->collective);
     if (r->comm) hark_mpi_comm_release(r->comm);
     if (r->type) hark_mpi_type_release(r->type);
     hark_mpi_delete(&r->o);
