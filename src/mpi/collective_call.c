@@ -140,8 +140,8 @@ static int check_sides(struct call *k)
     k->in_place = out_in_place || in_in_place;
     if (receives && !in_in_place) code = check_blocks(k, &k->in);
     if (code == MPI_SUCCESS && f->reduces && f->in_for_each) count_all(k);
+    if (!sends || out_in_place) k->out.type = k->in.type; /* contributions are of this one */
     if (code == MPI_SUCCESS && sends && out_in_place) {
-        k->out.type = k->in.type;
         send_from_result(k);
     } else if (code == MPI_SUCCESS && sends) {
         code = check_blocks(k, &k->out);
@@ -153,7 +153,7 @@ static int check_operation(struct call *k)
 {
     if (!k->family->reduces || (k->family->rooted && k->root == MPI_PROC_NULL)) return MPI_SUCCESS;
     k->op = OP(k->operation);
-    return hark_mpi_op_valid(k->c, k->op, k->out.type ? k->out.type : k->in.type, k->name);
+    return hark_mpi_op_valid(k->c, k->op, k->out.type, k->name);
 }
 
 static int check_scan(struct call *k)
