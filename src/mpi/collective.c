@@ -9,6 +9,8 @@
     {                                                                                              \
         .data = buffer, .count = elements, .datatype = handle                                      \
     }
+#define OUT_SAME .out = SAME(out, out_count, out_type)
+#define IN_SAME  .in = SAME(in, in_count, in_type)
 #define LISTED(buffer, elements, places, handle, wide)                                             \
     {                                                                                              \
         .data = buffer, .counts = elements, .displacements = places, .datatype = handle,           \
@@ -37,22 +39,20 @@
 #define BCAST_CALL(wide)       .root = root, .in = SAME(buffer, count, datatype)
 
 #define EXCHANGE_PARAMETERS(C, D) OUT(C) IN(C)
-#define EXCHANGE_CALL(wide)       .out = SAME(out, out_count, out_type), .in = SAME(in, in_count, in_type)
+#define EXCHANGE_CALL(wide)       OUT_SAME, IN_SAME
 
 #define ROOTED_PARAMETERS(C, D) OUT(C) IN(C) int root,
 #define ROOTED_CALL(wide)       EXCHANGE_CALL(wide), .root = root
 
 #define ALLGATHERV_PARAMETERS(C, D) OUT(C) IN_LIST(C, D)
-#define ALLGATHERV_CALL(wide)                                                                      \
-    .out = SAME(out, out_count, out_type), .in = LISTED(in, in_counts, in_places, in_type, wide)
+#define ALLGATHERV_CALL(wide)       OUT_SAME, .in = LISTED(in, in_counts, in_places, in_type, wide)
 
 #define GATHERV_PARAMETERS(C, D) OUT(C) IN_LIST(C, D) int root,
 #define GATHERV_CALL(wide)       ALLGATHERV_CALL(wide), .root = root
 
 #define SCATTERV_PARAMETERS(C, D) OUT_LIST(C, D) IN(C) int root,
 #define SCATTERV_CALL(wide)                                                                        \
-    .out = LISTED(out, out_counts, out_places, out_type, wide), .in = SAME(in, in_count, in_type), \
-    .root = root
+    .out = LISTED(out, out_counts, out_places, out_type, wide), IN_SAME, .root = root
 
 #define ALLTOALLV_PARAMETERS(C, D) OUT_LIST(C, D) IN_LIST(C, D)
 #define ALLTOALLV_CALL(wide)                                                                       \
