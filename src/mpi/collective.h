@@ -18,7 +18,7 @@ struct blocks {
     struct type **types;           /* of the datatypes: memory of malloc */
 };
 
-struct block {
+struct elements { /* of a block */
     uint8_t *at;
     size_t count;
     struct type *type;
@@ -61,7 +61,7 @@ struct call {
 
 struct arrival { /* a receive of one round */
     struct hark_request r;
-    struct block to;
+    struct elements to;
 };
 
 struct collective { /* one round of messages */
@@ -90,16 +90,16 @@ int hark_mpi_collective_init(struct call *k, MPI_Comm comm, MPI_Request *request
 /* ---- blocks: collective_block.c ---------------------------------------------------------------
  */
 
-struct block hark_mpi_block(const struct blocks *b, int i);
+struct elements hark_mpi_block(const struct blocks *b, int i);
 long long hark_mpi_block_count(const struct blocks *b, int i);
-static inline size_t block_bytes(struct block b)
+static inline size_t block_bytes(struct elements b)
 {
     return b.count * b.type->size;
 }
 /* The elements from `first` on, `count` of them. */
-static inline struct block block_part(struct block b, size_t first, size_t count)
+static inline struct elements block_part(struct elements b, size_t first, size_t count)
 {
-    return (struct block){b.at + (ptrdiff_t)first * b.type->extent, count, b.type};
+    return (struct elements){b.at + (ptrdiff_t)first * b.type->extent, count, b.type};
 }
 /* Memory for `count` elements in the program's layout, as many times as `times`. Element 0 of the
  * i-th is at hark_mpi_span_at(). To be freed. */
@@ -111,12 +111,12 @@ static inline void note_status(struct call *k, int status)
     if (status < 0 && k->status >= 0) k->status = status;
 }
 /* Errors are noted in the call; it carries on, so that nobody waits for it in vain. */
-void hark_mpi_give(struct call *k, int peer, struct block b);
-void hark_mpi_take(struct call *k, int peer, struct block b);
-void hark_mpi_swap(struct call *k, int to, struct block out, int from, struct block in);
-void hark_mpi_copy(struct call *k, struct block from, struct block to);
+void hark_mpi_give(struct call *k, int peer, struct elements b);
+void hark_mpi_take(struct call *k, int peer, struct elements b);
+void hark_mpi_swap(struct call *k, int to, struct elements out, int from, struct elements in);
+void hark_mpi_copy(struct call *k, struct elements from, struct elements to);
 /* `into` = `from` (operation) `into`: `from` is of lower ranks. */
-static inline void combine(const struct call *k, struct block from, struct block into)
+static inline void combine(const struct call *k, struct elements from, struct elements into)
 {
     hark_mpi_combine(k->op, from.at, into.at, into.count, into.type);
 }

@@ -25,9 +25,9 @@ static ptrdiff_t place_of(const struct blocks *b, int i)
     return before * b->type->extent;
 }
 
-struct block hark_mpi_block(const struct blocks *b, int i)
+struct elements hark_mpi_block(const struct blocks *b, int i)
 {
-    return (struct block){(uint8_t *)(uintptr_t)b->data + place_of(b, i),
+    return (struct elements){(uint8_t *)(uintptr_t)b->data + place_of(b, i),
         (size_t)hark_mpi_block_count(b, i), b->types ? b->types[i] : b->type};
 }
 
@@ -60,24 +60,24 @@ uint8_t *hark_mpi_span_at(uint8_t *span, const struct type *t, size_t count, siz
 /* ---- messages ---------------------------------------------------------------------------------
  */
 
-void hark_mpi_give(struct call *k, int peer, struct block b)
+void hark_mpi_give(struct call *k, int peer, struct elements b)
 {
     note_status(k, hark_mpi_coll_send_type(k->c, b.at, b.count, b.type, peer, k->tag));
 }
 
-void hark_mpi_take(struct call *k, int peer, struct block b)
+void hark_mpi_take(struct call *k, int peer, struct elements b)
 {
     note_status(k, hark_mpi_coll_recv_type(k->c, b.at, b.count, b.type, peer, k->tag));
 }
 
 /* A send does not wait for its receiver, so the one may follow the other. */
-void hark_mpi_swap(struct call *k, int to, struct block out, int from, struct block in)
+void hark_mpi_swap(struct call *k, int to, struct elements out, int from, struct elements in)
 {
     hark_mpi_give(k, to, out);
     hark_mpi_take(k, from, in);
 }
 
-void hark_mpi_copy(struct call *k, struct block from, struct block to)
+void hark_mpi_copy(struct call *k, struct elements from, struct elements to)
 {
     if (block_bytes(from) > block_bytes(to)) note_status(k, HARK_A_ETRUNCATE);
     if (block_bytes(from))

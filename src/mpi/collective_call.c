@@ -118,7 +118,7 @@ static void send_from_result(struct call *k)
     } else if (f->out_for_each) {
         k->out = k->in;
     } else {
-        struct block own = hark_mpi_block(&k->in, k->c->rank);
+        struct elements own = hark_mpi_block(&k->in, k->c->rank);
         k->out = (struct blocks){.data = own.at, .count = (long long)own.count, .type = own.type};
     }
 }

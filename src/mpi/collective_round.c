@@ -11,7 +11,7 @@ static void land(struct hark_request *r, const void *payload, size_t length)
         a->to.type, a->to.count, a->to.at, 0, payload, length < r->room ? length : r->room);
 }
 
-static void expect(struct collective *x, int peer, struct block to)
+static void expect(struct collective *x, int peer, struct elements to)
 {
     struct arrival *a = &x->arrivals[x->count++];
     *a = (struct arrival){.to = to};
@@ -21,7 +21,7 @@ static void expect(struct collective *x, int peer, struct block to)
     if (!to.type->contiguous) a->r.land = land;
 }
 
-static void give(struct collective *x, int peer, struct block b)
+static void give(struct collective *x, int peer, struct elements b)
 {
     hark_mpi_give(&x->k, peer, b);
 }
@@ -37,7 +37,7 @@ static bool self(const struct collective *x, int peer)
 
 static void barrier(struct collective *x)
 {
-    const struct block nothing = {NULL, 0, TYPE(MPI_BYTE)};
+    const struct elements nothing = {NULL, 0, TYPE(MPI_BYTE)};
     for (int i = 0; i < peers_of(&x->k); i++) {
         if (self(x, i)) continue;
         give(x, i, nothing);
@@ -55,7 +55,7 @@ static void from_root(struct collective *x, const struct blocks *out, const stru
         return;
     }
     for (int i = 0; i < peers_of(k); i++) {
-        struct block b = hark_mpi_block(out, k->family->out_for_each ? i : 0);
+        struct elements b = hark_mpi_block(out, k->family->out_for_each ? i : 0);
         if (!self(x, i)) give(x, i, b);
         else if (!k->in_place && out != in) hark_mpi_copy(k, b, hark_mpi_block(in, 0));
     }
@@ -94,7 +94,7 @@ static void all_to_all(struct collective *x)
     int n = peers_of(k);
     for (int step = 0; step < n; step++) {
         int to = (k->c->rank + step) % n;
-        struct block b = hark_mpi_block(&k->out, k->family->out_for_each ? to : 0);
+        struct elements b = hark_mpi_block(&k->out, k->family->out_for_each ? to : 0);
         if (!self(x, to)) give(x, to, b);
         else if (!k->in_place) hark_mpi_copy(k, b, hark_mpi_block(&k->in, to));
     }
@@ -106,9 +106,9 @@ static void all_to_all(struct collective *x)
  */
 
 /* The block that rank i contributes: the i-th place in x->memory. */
-static struct block contribution(const struct collective *x, int i)
+static struct elements contribution(const struct collective *x, int i)
 {
-    struct block b = {NULL, x->each, x->k.out.type};
+    struct elements b = {NULL, x->each, x->k.out.type};
     b.at = hark_mpi_span_at(x->memory, b.type, b.count, (size_t)i);
     return b;
 }
@@ -131,11 +131,11 @@ static void collect(struct collective *x, int count)
 
 /* All ranks' contributions are there: elements `first` .. `first + count` of them, in rank order.
  */
-static void combine_ranks(struct collective *x, int ranks, size_t first, struct block result)
+static void combine_ranks(struct collective *x, int ranks, size_t first, struct elements result)
 {
-    struct block sum = block_part(contribution(x, 0), first, result.count);
+    struct elements sum = block_part(contribution(x, 0), first, result.count);
     for (int i = 1; i < ranks; i++) {
-        struct block next = block_part(contribution(x, i), first, result.count);
+        struct elements next = block_part(contribution(x, i), first, result.count);
         combine(&x->k, sum, next);
         sum = next;
     }
@@ -176,9 +176,9 @@ static size_t elements_before(const struct blocks *in, int i)
 }
 
 /* This process's own block lies where the program's buffer begins. */
-static struct block own_block(const struct call *k)
+static struct elements own_block(const struct call *k)
 {
-    return (struct block){(uint8_t *)(uintptr_t)k->in.data,
+    return (struct elements){(uint8_t *)(uintptr_t)k->in.data,
         (size_t)hark_mpi_block_count(&k->in, k->c->rank), k->in.type};
 }
 
@@ -207,7 +207,7 @@ static void reduce_scatter(struct collective *x)
         reduce_scatter_between(x);
         return;
     }
-    struct block all = hark_mpi_block(&k->out, 0), mine = own_block(k);
+    struct elements all = hark_mpi_block(&k->out, 0), mine = own_block(k);
     size_t first = 0;
     remember(x, k->c->size, mine.count);
     for (int i = 0; i < k->c->size; i++) {
