@@ -230,7 +230,8 @@ int PMPI_Comm_free(MPI_Comm *comm)
     NEED_COMM(c, *comm);
     NEED(c, !c->o.predefined, MPI_ERR_COMM, "a predefined communicator can not be freed");
     int code = hark_mpi_attributes_delete(&c->o, &c->attributes);
-    if (code) return code;
+    NEED(c, code == MPI_SUCCESS, code,
+        "the delete function of an attribute has failed with code %d", code);
     hark_mpi_comm_release(c);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
@@ -268,15 +269,14 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *name, int *length)
  */
 
 /* What a duplicate takes over: the attributes that their functions copy, and the error handler. */
-static int take_over(struct comm *from, struct comm *to)
+static int take_over(struct comm *from, struct comm *to, const char *call)
 {
     int error = MPI_SUCCESS;
-    hark_mpi_errhandler_release(to->errhandler);
-    to->errhandler = from->errhandler;
-    to->errhandler->o.references++;
-    return hark_mpi_attributes_copy(&from->o, from->attributes, &to->attributes, &error) < 0
-               ? error
-               : MPI_SUCCESS;
+    hark_mpi_errhandler_replace(&to->errhandler, from->errhandler);
+    if (hark_mpi_attributes_copy(&from->o, from->attributes, &to->attributes, &error) == 0)
+        return MPI_SUCCESS;
+    return hark_mpi_error(
+        from, error, call, "the copy function of an attribute has failed with code %d", error);
 }
 
 static int duplicate(struct comm *c, MPI_Comm *newcomm, const char *call)
@@ -290,8 +290,9 @@ static int duplicate(struct comm *c, MPI_Comm *newcomm, const char *call)
     MPI_Comm local = MPI_COMM_NULL;
     if (c->local && PMPI_Comm_dup(HANDLE(MPI_Comm, c->local), &local) == MPI_SUCCESS)
         d->local = COMM(local);
-    int code = take_over(c, d);
+    int code = take_over(c, d, call);
     if (code) {
+        (void)hark_mpi_attributes_delete(&d->o, &d->attributes);
         hark_mpi_comm_release(d);
         *newcomm = MPI_COMM_NULL;
         return code;
@@ -306,7 +307,9 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
     int code = duplicate(c, newcomm, __func__);
+#if MPI_VERSION < 4
     if (code == MPI_SUCCESS && c->info) COMM(*newcomm)->info = hark_mpi_info_copy(c->info);
+#endif
     return code;
 }
 
@@ -317,7 +320,7 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     NEED_POINTER(c, newcomm);
     int code = duplicate(c, newcomm, __func__);
     struct info *given = INFO(info);
-    if (code == MPI_SUCCESS && given) COMM(*newcomm)->info = hark_mpi_info_copy(given);
+    if (code == MPI_SUCCESS && given) hark_mpi_comm_hints(COMM(*newcomm), given);
     return code;
 }
 
@@ -336,6 +339,25 @@ int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MP
     int code = PMPI_Comm_dup_with_info(comm, info, newcomm);
     if (code == MPI_SUCCESS) *request = HANDLE(MPI_Request, &hark_mpi_request_done);
     return code;
+}
+
+struct comm *hark_mpi_comm_of_first(struct comm *c, int size, const char *call, int *code)
+{
+    int context = hark_mpi_context_agree(c);
+    *code = MPI_SUCCESS;
+    if (context < 0) {
+        *code = hark_mpi_error(c, MPI_ERR_OTHER, call, "there is no context for one more");
+        return NULL;
+    }
+    if (c->rank >= size) {
+        hark_mpi_context_free((uint16_t)context);
+        return NULL;
+    }
+    int *world = hark_mpi_memory((size_t)size * sizeof *world);
+    for (int i = 0; i < size; i++) world[i] = hark_mpi_group_world_rank(c->group, i);
+    struct comm *d = hark_mpi_comm_make(hark_mpi_group_make(size, world), NULL, (uint16_t)context);
+    hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
+    return d;
 }
 
 /* The part of group g that is in this process's place: those that gave its color, by key and
@@ -400,9 +422,7 @@ static int split(struct comm *c, int color, int key, MPI_Comm *newcomm, const ch
         } else {
             struct comm *d = hark_mpi_comm_make(g, r, (uint16_t)context);
             if (r) d->local = COMM(own);
-            hark_mpi_errhandler_release(d->errhandler);
-            d->errhandler = c->errhandler;
-            d->errhandler->o.references++;
+            hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
             *newcomm = HANDLE(MPI_Comm, d);
         }
     }
@@ -464,9 +484,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
     int context = hark_mpi_context_agree_group(c, g, tag);
     if (context < 0) return NO_CONTEXT(c);
     struct comm *d = hark_mpi_comm_make(again(g), NULL, (uint16_t)context);
-    hark_mpi_errhandler_release(d->errhandler);
-    d->errhandler = c->errhandler;
-    d->errhandler->o.references++;
+    hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     *newcomm = HANDLE(MPI_Comm, d);
     return MPI_SUCCESS;
 }
@@ -529,6 +547,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
         return NO_CONTEXT(c);
     }
     struct comm *d = hark_mpi_comm_make(again(c->group), remote, (uint16_t)context);
+    hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     d->local = COMM(local);
     *newcomm = HANDLE(MPI_Comm, d);
     return MPI_SUCCESS;
@@ -567,6 +586,7 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm)
     for (int i = 0; i < a->size; i++) world[n++] = hark_mpi_group_world_rank(a, i);
     for (int i = 0; i < b->size; i++) world[n++] = hark_mpi_group_world_rank(b, i);
     struct comm *d = hark_mpi_comm_make(hark_mpi_group_make(n, world), NULL, (uint16_t)context);
+    hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     *newcomm = HANDLE(MPI_Comm, d);
     return MPI_SUCCESS;
 }

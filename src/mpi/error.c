@@ -45,35 +45,73 @@ void hark_mpi_closed(const char *call)
                         : "after MPI_Finalize");
 }
 
-int hark_mpi_error_of(
-    struct errhandler *e, void *handle, int code, const char *call, const char *format, ...)
+/* Meanwhile the program may free its handler. */
+static int call_handler(struct errhandler *e, void *handle, int code)
 {
-    char text[1000];
-    va_list list;
+    int given = code;
+    hark_mpi_errhandler_again(e);
+    ((void (*)(void *, int *, ...))e->call)(handle, &given);
+    hark_mpi_errhandler_release(e);
+    return code;
+}
+
+static int act(struct errhandler *e, void *handle, int code, const char *call, const char *text)
+{
     if (e->does == ERRORS_RETURN) return code;
-    if (e->does == ERRORS_CALL) {
-        ((void (*)(void *, int *, ...))e->call)(handle, &code);
-        return code;
-    }
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
+    if (e->does == ERRORS_CALL) return call_handler(e, handle, code);
     say(call + (*call == 'P'), text);
     PMPI_Abort(MPI_COMM_WORLD, code);
     return code;
 }
 
+#define TEXT(format)                                                                               \
+    char text[1000];                                                                               \
+    va_list list;                                                                                  \
+    va_start(list, format);                                                                        \
+    vsnprintf(text, sizeof text, format, list);                                                    \
+    va_end(list)
+
+int hark_mpi_error_of(
+    struct errhandler *e, void *handle, int code, const char *call, const char *format, ...)
+{
+    TEXT(format);
+    return act(e, handle, code, call, text);
+}
+
+/* An error that is not about a communicator: MPI 3 gives it to the handler of MPI_COMM_WORLD, MPI 4
+ * to that of MPI_COMM_SELF. Here it is that of MPI_COMM_SELF once the program has set one, else
+ * that of MPI_COMM_WORLD. Before MPI_Init nobody can have set one. */
+static struct comm *whose(struct comm *c)
+{
+    if (c) return c;
+    if (hark_mpi_self.errhandler && hark_mpi_self.errhandler->does != ERRORS_FATAL)
+        return &hark_mpi_self;
+    return &hark_mpi_world;
+}
+
+static int error_of_comm(struct comm *c, int code, const char *call, const char *text)
+{
+    char whole[1200];
+    c = whose(c);
+    if (c->errhandler == NULL) hark_mpi_fatal(1, "%s: %s", call + (*call == 'P'), text);
+    MPI_Comm handle = HANDLE(MPI_Comm, c);
+    snprintf(whole, sizeof whole, "%s (communicator %s)", text,
+        c->name[0] ? c->name : "without a name");
+    return act(c->errhandler, &handle, code, call, whole);
+}
+
 int hark_mpi_error(struct comm *c, int code, const char *call, const char *format, ...)
 {
-    char text[1000];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    if (c == NULL) c = &hark_mpi_world;
-    MPI_Comm handle = HANDLE(MPI_Comm, c);
-    return hark_mpi_error_of(c->errhandler, &handle, code, call, "%s (communicator %s)", text,
-        c->name[0] ? c->name : "without a name");
+    TEXT(format);
+    return error_of_comm(c, code, call, text);
+}
+
+int hark_mpi_error_on(struct object *o, int code, const char *call, const char *format, ...)
+{
+    TEXT(format);
+    if (o && (o->kind == KIND_WINDOW || o->kind == KIND_FILE || o->kind == KIND_SESSION))
+        return act(((struct held *)o)->errhandler, &o->handle, code, call, text);
+    return error_of_comm(o && o->kind == KIND_COMM ? (struct comm *)o : NULL, code, call, text);
 }
 
 int hark_mpi_status(struct comm *c, int status, const char *call)

@@ -4,4 +4,4 @@
 set -eu
 sh "$1" "$2" HARK "$3" "$4" | sed 's/^HARK {$/{/
 /^global:$/a\
-  MPI_*; PMPI_*; MPIX_*; PMPIX_*; MPIR_Dup_fn; ompi_*; OMPI_*; mpi_*; MPI_F*;'
+  MPI_*; PMPI_*; MPIX_*; PMPIX_*; MPII_*; MPIR_*; ompi_*; OMPI_*; mpi_*; MPI_F*;'

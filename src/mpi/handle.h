@@ -103,7 +103,20 @@ static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
 #define REQUEST(handle)    ((struct request *)hark_mpi_find(BITS(handle), KIND_REQUEST))
 #define ERRHANDLER(handle) ((struct errhandler *)hark_mpi_find(BITS(handle), KIND_ERRHANDLER))
 #define INFO(handle)       ((struct info *)hark_mpi_find(BITS(handle), KIND_INFO))
-#define MESSAGE(handle)    ((struct request *)hark_mpi_find(BITS(handle), KIND_MESSAGE))
+#define MESSAGE(handle)    ((struct message *)hark_mpi_find(BITS(handle), KIND_MESSAGE))
+#define WINDOW(handle)     ((struct held *)hark_mpi_find(BITS(handle), KIND_WINDOW))
+#define SESSION(handle)    ((struct session *)hark_mpi_find(BITS(handle), KIND_SESSION))
+/* Files have pointers as handles in MPICH too. */
+#if defined(HARK_MPI_MPICH)
+static inline void *hark_mpi_find_file(uintptr_t bits)
+{
+    struct object *o = (struct object *)bits;
+    return o && o->kind == KIND_FILE ? o : NULL;
+}
+#define FILE_OF(handle) ((struct held *)hark_mpi_find_file((uintptr_t)(handle)))
+#else
+#define FILE_OF(handle) ((struct held *)hark_mpi_find(BITS(handle), KIND_FILE))
+#endif
 
 /* ---- statuses: bytes received, and whether a request was cancelled ----------------------------
  */

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 static bool initialized, finalized;
-static int level = MPI_THREAD_SINGLE;
+int hark_mpi_thread_level = MPI_THREAD_SINGLE;
 
 static void open_library(void)
 {
@@ -24,9 +24,10 @@ static void open_library(void)
 
 /* More than SERIALIZED is not given: only one thread at a time may call. A program that asks for
  * MPI_THREAD_MULTIPLE is told so. */
-static void open_once(const char *call)
+static void open_once(int required, const char *call)
 {
     if (initialized) hark_mpi_fatal(1, "%s is called a second time", call);
+    hark_mpi_thread_level = required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required;
     open_library();
 }
 
@@ -35,7 +36,7 @@ int PMPI_Init(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    open_once("MPI_Init");
+    open_once(MPI_THREAD_SINGLE, "MPI_Init");
     return MPI_SUCCESS;
 }
 
@@ -44,9 +45,8 @@ int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     (void)argc;
     (void)argv;
-    open_once("MPI_Init_thread");
-    level = required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required;
-    if (provided) *provided = level;
+    open_once(required, "MPI_Init_thread");
+    if (provided) *provided = hark_mpi_thread_level;
     return MPI_SUCCESS;
 }
 
@@ -54,7 +54,7 @@ PUBLIC(Query_thread)
 int PMPI_Query_thread(int *provided)
 {
     NEED_OPEN();
-    *provided = level;
+    *provided = hark_mpi_thread_level;
     return MPI_SUCCESS;
 }
 

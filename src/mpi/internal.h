@@ -18,11 +18,23 @@
 /* ---- objects ----------------------------------------------------------------------------------
  */
 
+/* C caches pointers, Fortran whole numbers: of the size of an address, or INTEGERs (the functions
+ * of MPI 1). Who asks in C for a number gets a pointer to it. */
+enum value_kind { VALUE_POINTER, VALUE_ADDRESS, VALUE_INTEGER };
 struct attribute { /* a value that a program has cached with an object: attribute.c */
     struct attribute *next;
     int keyval;
+    enum value_kind kind;
     void *value;
-    bool from_fortran;
+};
+
+/* A window and a file begin with it. */
+struct held {
+    struct object o;
+    struct errhandler *errhandler;
+    struct attribute *attributes; /* of a window */
+    struct info *info;            /* NULL: none */
+    char name[MPI_MAX_OBJECT_NAME];
 };
 
 struct group {
@@ -57,8 +69,8 @@ struct comm {
 
 struct errhandler {
     struct object o;
-    enum kind of; /* communicators, windows or files */
-    enum { ERRORS_FATAL, ERRORS_RETURN, ERRORS_CALL } does;
+    enum kind of; /* communicators, windows, files or sessions; of a predefined one nothing */
+    enum { ERRORS_FATAL, ERRORS_ABORT, ERRORS_RETURN, ERRORS_CALL } does;
     void (*call)(); /* with a pointer to the handle, and one to the code */
 };
 
@@ -160,6 +172,13 @@ int hark_mpi_error(struct comm *c, int code, const char *call, const char *forma
 /* The same for a window or a file: their handler, and a pointer to their handle. */
 int hark_mpi_error_of(struct errhandler *e, void *handle, int code, const char *call,
     const char *format, ...) __attribute__((format(printf, 5, 6), cold));
+/* The same for any object: the handler of a communicator, window, file or session, else that of
+ * MPI_COMM_WORLD. */
+int hark_mpi_error_on(struct object *o, int code, const char *call, const char *format, ...)
+    __attribute__((format(printf, 4, 5), cold));
+/* The text of an error class, in a phrase; NULL: there is no such class. */
+const char *hark_mpi_error_text(int code);
+extern int hark_mpi_last_code; /* the value of MPI_LASTUSEDCODE */
 /* What hark_app_error() says of a negative status of the application layer, as an MPI error. */
 int hark_mpi_status(struct comm *c, int status, const char *call);
 /* The job ends with this status, after a line. */
@@ -251,10 +270,28 @@ static inline uint16_t hark_mpi_context(const struct comm *c, int of)
 struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint16_t context);
 void hark_mpi_comm_release(struct comm *c);
 void hark_mpi_errhandler_release(struct errhandler *e);
+struct errhandler *hark_mpi_errhandler_again(struct errhandler *e); /* one reference more */
+extern struct errhandler *hark_mpi_file_errhandler; /* of MPI_FILE_NULL: files begin with it */
+/* Puts e in the place of *at, with a reference. */
+void hark_mpi_errhandler_replace(struct errhandler **at, struct errhandler *e);
 void hark_mpi_topology_release(struct topology *t);
 struct topology *hark_mpi_topology_again(struct topology *t); /* one reference more */
+/* Whom a neighbourhood collective receives from and sends to, in the order of its buffers:
+ * MPI_PROC_NULL beyond the edge of a grid. The arrays are those of the topology. Status of the
+ * application layer's kind: negative if c has no topology. */
+int hark_mpi_neighbours(
+    struct comm *c, int *in, const int **sources, int *out, const int **destinations);
+/* A communicator of the first `size` processes of c, an intracommunicator, in their order: a
+ * collective call. NULL where this process is not in it, or with an error in *code. */
+struct comm *hark_mpi_comm_of_first(struct comm *c, int size, const char *call, int *code);
 void hark_mpi_info_release(struct info *i);
+struct info *hark_mpi_info_make(void);
 struct info *hark_mpi_info_copy(const struct info *i);
+void hark_mpi_info_set(struct info *i, const char *key, const char *value);
+const char *hark_mpi_info_value(const struct info *i, const char *key); /* NULL: it has none */
+void hark_mpi_comm_hints(struct comm *c, const struct info *given);     /* keeps those it knows */
+extern int hark_mpi_thread_level;                                       /* that was provided */
+const char *hark_mpi_thread_level_name(int level);
 /* A context that is free in all processes of `c` (both groups): a collective call. Negative: there
  * is none. */
 int hark_mpi_context_agree(struct comm *c);
@@ -262,7 +299,7 @@ int hark_mpi_context_agree(struct comm *c);
 int hark_mpi_context_agree_group(struct comm *c, struct group *g, int tag);
 void hark_mpi_context_free(uint16_t context);
 
-/* ---- attributes, info: attribute.c, info.c ----------------------------------------------------
+/* ---- attributes, error handlers, info: attribute.c, errhandler.c, info.c -----------------------
  */
 
 /* What MPI_Comm_dup and MPI_Type_dup do with attributes. Negative: a copy function has failed, with
@@ -271,6 +308,15 @@ int hark_mpi_attributes_copy(
     struct object *from, struct attribute *list, struct attribute **to, int *error);
 /* Calls the delete functions, the last attribute first. The code of the first that fails. */
 int hark_mpi_attributes_delete(struct object *of, struct attribute **list);
+/* What the functions of C and Fortran do: *value is a pointer, an MPI_Aint or an MPI_Fint, as `kind`
+ * says. `of` is a communicator, datatype or window. */
+int hark_mpi_attribute_set(
+    struct object *of, int keyval, enum value_kind kind, void *value, const char *call);
+int hark_mpi_attribute_get(struct object *of, int keyval, enum value_kind kind, void *value,
+    int *found, const char *call);
+/* The value of a predefined attribute of windows (MPI_WIN_BASE ...), as C gets it; false: `keyval`
+ * is none of them. NULL until there are windows. */
+extern bool (*hark_mpi_window_attribute)(struct object *window, int keyval, void **value);
 
 /* ---- messages: message.c, request.c -----------------------------------------------------------
  */

@@ -23,6 +23,7 @@ enum kind {
     KIND_WINDOW = 8,
     KIND_REQUEST = 11,
     KIND_MESSAGE = 12,
+    KIND_SESSION = 14,
     KINDS = 16
 };
 
