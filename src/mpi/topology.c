@@ -289,7 +289,8 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm)
  */
 
 /* A search for factors of a number that are as close to each other as can be: the difference
- * between the greatest and the least is the smallest, and of those that have it, their sum. */
+ * between the greatest and the least is the smallest; of those that have it, the sum of all is; of
+ * those, the least is the greatest. */
 struct factors {
     const int *divisor; /* ascending */
     int divisors, count;
@@ -301,8 +302,10 @@ static void consider(struct factors *f)
 {
     int64_t difference = f->now[0] - f->now[f->count - 1], sum = 0;
     for (int i = 0; i < f->count; i++) sum += f->now[i];
-    if (f->difference >= 0 &&
-        (difference > f->difference || (difference == f->difference && sum >= f->sum)))
+    bool first = f->difference < 0;
+    if (!first && difference > f->difference) return;
+    if (!first && difference == f->difference &&
+        (sum != f->sum ? sum > f->sum : f->now[f->count - 1] <= f->best[f->count - 1]))
         return;
     f->difference = difference;
     f->sum = sum;
