@@ -276,11 +276,13 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm)
         kept[dims] = t->dim[i];
         periodic[dims++] = t->periodic[i];
     }
+#if defined(HARK_MPI_MPICH)
+    /* As in MPICH: of the grids of one place that remain if no dimension does, only the first. */
+    if (dims == 0 && c->rank > 0) color = MPI_UNDEFINED;
+#endif
     int code = PMPI_Comm_split(comm, color, key, newcomm);
-    if (code == MPI_SUCCESS) {
-        struct comm *d = COMM(*newcomm);
-        d->topology = grid_make(dims, kept, periodic, d->rank);
-    }
+    struct comm *d = code ? NULL : COMM(*newcomm);
+    if (d) d->topology = grid_make(dims, kept, periodic, d->rank);
     free(kept);
     return code;
 }
@@ -290,7 +292,7 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm)
 
 /* A search for factors of a number that are as close to each other as can be: the difference
  * between the greatest and the least is the smallest; of those that have it, the sum of all is; of
- * those, the least is the greatest. */
+ * those, the greatest comes first. */
 struct factors {
     const int *divisor; /* ascending */
     int divisors, count;
@@ -298,15 +300,26 @@ struct factors {
     int64_t difference, sum; /* of the best; difference < 0: there is none yet */
 };
 
+static int compare(const int *a, const int *b, int count)
+{
+    int i = 0;
+    while (i < count && a[i] == b[i]) i++;
+    return i == count ? 0 : a[i] < b[i] ? -1 : 1;
+}
+
+static bool better(const struct factors *f, int64_t difference, int64_t sum)
+{
+    if (f->difference < 0) return true;
+    if (difference != f->difference) return difference < f->difference;
+    if (sum != f->sum) return sum < f->sum;
+    return compare(f->now, f->best, f->count) > 0;
+}
+
 static void consider(struct factors *f)
 {
     int64_t difference = f->now[0] - f->now[f->count - 1], sum = 0;
     for (int i = 0; i < f->count; i++) sum += f->now[i];
-    bool first = f->difference < 0;
-    if (!first && difference > f->difference) return;
-    if (!first && difference == f->difference &&
-        (sum != f->sum ? sum > f->sum : f->now[f->count - 1] <= f->best[f->count - 1]))
-        return;
+    if (!better(f, difference, sum)) return;
     f->difference = difference;
     f->sum = sum;
     memcpy(f->best, f->now, (size_t)f->count * sizeof *f->best);
