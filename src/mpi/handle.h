@@ -17,19 +17,19 @@
 #include "object.h"
 
 /* The objects of one kind that were made: object.c. */
-struct arena {
+struct slots {
     uint8_t *base; /* NULL: none was made */
     size_t slot;   /* bytes of each */
     uint32_t next, free, limit;
 };
-extern struct arena hark_mpi_arena[KINDS];
+extern struct slots hark_mpi_slots[KINDS];
 
-static inline struct object *hark_mpi_slot(const struct arena *a, uint32_t number)
+static inline struct object *hark_mpi_slot(const struct slots *a, uint32_t number)
 {
     return (struct object *)(a->base + a->slot * number);
 }
 /* NULL: no such object is there. */
-static inline void *hark_mpi_made(const struct arena *a, uint32_t number, enum kind kind)
+static inline void *hark_mpi_made(const struct slots *a, uint32_t number, enum kind kind)
 {
     if (number >= a->next) return NULL;
     struct object *o = hark_mpi_slot(a, number);
@@ -59,13 +59,13 @@ static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
     if (which == 1) return hark_mpi_predefined[kind][number & 255];
     if (which != 2) return NULL;
     if (kind == KIND_TYPE && number < PREDEFINED_PAIRS) return hark_mpi_pairs[number];
-    return hark_mpi_made(&hark_mpi_arena[kind], number, kind);
+    return hark_mpi_made(&hark_mpi_slots[kind], number, kind);
 }
 #else
 /* A pointer to a slot of the arena. */
 static inline void *hark_mpi_pointed(uintptr_t bits, enum kind kind)
 {
-    const struct arena *a = &hark_mpi_arena[kind];
+    const struct slots *a = &hark_mpi_slots[kind];
     uintptr_t offset = bits - (uintptr_t)a->base;
     if (a->base == NULL || offset >= a->slot * a->next || offset % 64) return NULL;
     struct object *o = (struct object *)bits;
@@ -77,7 +77,7 @@ static inline void *hark_mpi_pointed(uintptr_t bits, enum kind kind)
 static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
 {
     if (bits < 4096) return NULL;
-    const struct arena *a = &hark_mpi_arena[kind];
+    const struct slots *a = &hark_mpi_slots[kind];
     if (a->base && bits - (uintptr_t)a->base < a->slot * a->next)
         return hark_mpi_pointed(bits, kind);
     struct object *o = *(struct object *const *)bits;

@@ -7,14 +7,14 @@
 
 #include "internal.h"
 
-struct arena hark_mpi_arena[KINDS];
+struct slots hark_mpi_slots[KINDS];
 
 enum { FIRST_MADE = 256 }; /* below are the numbers of predefined objects in Fortran */
 #define ARENA_BYTES ((size_t)1 << 30)
 /* Far from where Linux puts programs, libraries and stacks. */
 #define ARENA_PLACE ((uintptr_t)0x5a0000000000)
 
-static void open_arena(struct arena *a, enum kind kind, size_t size)
+static void open_arena(struct slots *a, enum kind kind, size_t size)
 {
     void *place = (void *)(ARENA_PLACE + kind * ARENA_BYTES);
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -30,7 +30,7 @@ static void open_arena(struct arena *a, enum kind kind, size_t size)
 }
 
 /* A slot that was given back last comes first: it is in the cache. */
-static uint32_t take_number(struct arena *a)
+static uint32_t take_number(struct slots *a)
 {
     uint32_t number = a->free;
     if (number) {
@@ -53,7 +53,7 @@ static uintptr_t handle_of(struct object *o)
 
 void *hark_mpi_new(enum kind kind, size_t size)
 {
-    struct arena *a = &hark_mpi_arena[kind];
+    struct slots *a = &hark_mpi_slots[kind];
     if (a->base == NULL) open_arena(a, kind, size);
     uint32_t number = take_number(a);
     struct object *o = hark_mpi_slot(a, number);
@@ -68,7 +68,7 @@ void *hark_mpi_new(enum kind kind, size_t size)
 
 void hark_mpi_delete(struct object *o)
 {
-    struct arena *a = &hark_mpi_arena[o->kind];
+    struct slots *a = &hark_mpi_slots[o->kind];
     uint32_t number = o->number;
     o->self = NULL;
     o->kind = 0;
@@ -110,7 +110,7 @@ void *hark_mpi_numbered(enum kind kind, int number)
 #if defined(HARK_MPI_MPICH)
     return hark_mpi_find((uint32_t)number, kind);
 #else
-    return number >= FIRST_MADE ? hark_mpi_made(&hark_mpi_arena[kind], (uint32_t)number, kind)
+    return number >= FIRST_MADE ? hark_mpi_made(&hark_mpi_slots[kind], (uint32_t)number, kind)
                                 : NULL;
 #endif
 }
