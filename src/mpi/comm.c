@@ -614,8 +614,8 @@ void hark_mpi_predefine_comms(void)
     hark_mpi_group_world = (struct group){.size = hark_size(), .rank = self};
     hark_mpi_group_self = (struct group){.size = 1, .world = &self};
     hark_mpi_group_empty = (struct group){.rank = MPI_UNDEFINED};
-    hark_mpi_own(&hark_mpi_group_world.o, KIND_GROUP);
-    hark_mpi_own(&hark_mpi_group_self.o, KIND_GROUP);
+    hark_mpi_own(&hark_mpi_group_world.o, KIND_GROUP, sizeof(struct group));
+    hark_mpi_own(&hark_mpi_group_self.o, KIND_GROUP, sizeof(struct group));
     hark_mpi_predefine(&hark_mpi_group_empty.o, KIND_GROUP, BITS(MPI_GROUP_EMPTY));
     mark(CONTEXT_APP, true);
     predefine(

@@ -55,6 +55,9 @@ void *hark_mpi_new(enum kind kind, size_t size)
 {
     struct slots *a = &hark_mpi_slots[kind];
     if (a->base == NULL) open_arena(a, kind, size);
+    if (size > a->slot)
+        hark_mpi_fatal(
+            1, "an object of kind %d has %zu bytes, and its slot %zu", (int)kind, size, a->slot);
     uint32_t number = take_number(a);
     struct object *o = hark_mpi_slot(a, number);
     memset(o, 0, size);
@@ -77,9 +80,9 @@ void hark_mpi_delete(struct object *o)
 }
 
 /* A static object gets a slot that stands for it. */
-void hark_mpi_own(struct object *o, enum kind kind)
+void hark_mpi_own(struct object *o, enum kind kind, size_t size)
 {
-    struct object *slot = hark_mpi_new(kind, sizeof *slot);
+    struct object *slot = hark_mpi_new(kind, size);
     *o = *slot;
     o->predefined = true;
     slot->self = o;

@@ -41,8 +41,8 @@ struct object {
 void *hark_mpi_new(enum kind kind, size_t size);
 /* Takes the handle and the memory back. */
 void hark_mpi_delete(struct object *o);
-/* A static object gets a handle as new ones do, and is never freed. */
-void hark_mpi_own(struct object *o, enum kind kind);
+/* A static object of `size` bytes gets a handle as new ones do, and is never freed. */
+void hark_mpi_own(struct object *o, enum kind kind, size_t size);
 /* An object that is always there gets the handle that mpi.h names. */
 void hark_mpi_predefine(struct object *o, enum kind kind, uintptr_t handle);
 /* The Fortran handle of an object is a small number in the interfaces whose C handles are pointers.

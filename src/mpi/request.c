@@ -602,7 +602,7 @@ int PMPI_Status_set_cancelled(MPI_Status *status, int flag)
 void hark_mpi_predefine_requests(void)
 {
     struct request *r = &hark_mpi_request_done;
-    hark_mpi_own(&r->o, KIND_REQUEST);
+    hark_mpi_own(&r->o, KIND_REQUEST, sizeof *r);
     r->done = r->active = true;
     hark_mpi_status_empty(&r->status);
 }
