@@ -101,9 +101,8 @@ static bool is_dup_function(const struct keyval *k)
 #endif
 }
 
-static int call_copy(
-    const struct keyval *k, struct object *o, const struct attribute *a, void *in, void **out,
-    int *copied)
+static int call_copy(const struct keyval *k, struct object *o, const struct attribute *a, void *in,
+    void **out, int *copied)
 {
     switch (k->of) {
     case KIND_TYPE:
@@ -333,8 +332,8 @@ static bool get_predefined(struct object *of, int keyval, enum value_kind kind, 
     return true;
 }
 
-int hark_mpi_attribute_get(struct object *of, int keyval, enum value_kind kind, void *value,
-    int *found, const char *call)
+int hark_mpi_attribute_get(
+    struct object *of, int keyval, enum value_kind kind, void *value, int *found, const char *call)
 {
     if (value == NULL || found == NULL)
         return hark_mpi_error_on(of, MPI_ERR_ARG, call, "attribute_val or flag is NULL");
@@ -406,8 +405,7 @@ static int attribute_delete(struct object *of, int keyval, const char *call)
     int PMPI_##name##_get_attr(type handle, int keyval, void *value, int *found)                   \
     {                                                                                              \
         need(object, handle);                                                                      \
-        return hark_mpi_attribute_get(                                                             \
-            &object->o, keyval, VALUE_POINTER, value, found, __func__);                            \
+        return hark_mpi_attribute_get(&object->o, keyval, VALUE_POINTER, value, found, __func__);  \
     }
 #define DELETE_ATTRIBUTE(name, type, kind, need)                                                   \
     PUBLIC(name##_delete_attr)                                                                     \
@@ -476,8 +474,7 @@ int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void *out, int
 }
 #elif defined(HARK_MPI_OPENMPI)
 #define COPIES(name, type, does)                                                                   \
-    int OMPI_C_MPI_##name(                                                                         \
-        type handle, int keyval, void *extra, void *in, void *out, int *copied)                    \
+    int OMPI_C_MPI_##name(type handle, int keyval, void *extra, void *in, void *out, int *copied)  \
     {                                                                                              \
         (void)handle;                                                                              \
         (void)keyval;                                                                              \
@@ -523,10 +520,8 @@ DELETES(WIN_NULL_DELETE_FN, MPI_Win)
         return hark_mpi_attribute_set(                                                             \
             &object->o, keyval, (enum value_kind)((value_kind + 1) / 2), value, __func__);         \
     }                                                                                              \
-    int MPII_##name##_get_attr(                                                                    \
-        type handle, int keyval, void *value, int *found, int value_kind);                         \
-    int MPII_##name##_get_attr(                                                                    \
-        type handle, int keyval, void *value, int *found, int value_kind)                          \
+    int MPII_##name##_get_attr(type handle, int keyval, void *value, int *found, int value_kind);  \
+    int MPII_##name##_get_attr(type handle, int keyval, void *value, int *found, int value_kind)   \
     {                                                                                              \
         need(object, handle);                                                                      \
         return hark_mpi_attribute_get(                                                             \

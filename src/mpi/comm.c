@@ -23,6 +23,16 @@ void hark_mpi_context_free(uint16_t context)
     mark(context, false);
 }
 
+void hark_mpi_contexts_put(void (*put)(const void *from, size_t length))
+{
+    put(used, sizeof used);
+}
+
+void hark_mpi_contexts_get(void (*get)(void *to, size_t length))
+{
+    get(used, sizeof used);
+}
+
 static int lowest_free(const uint64_t word[WORDS])
 {
     for (int i = 0; i < WORDS; i++)

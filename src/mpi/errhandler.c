@@ -64,13 +64,13 @@ static struct errhandler *valid(
     if (e && (e->o.predefined || e->of == of)) return e;
     *code = hark_mpi_error_on(o, MPI_ERR_ARG, call, "%s",
         handle == MPI_ERRHANDLER_NULL ? "the error handler is MPI_ERRHANDLER_NULL"
-        : e ? "the error handler was made for another kind of object"
-            : "the error handler is not valid: was it freed?");
+        : e                           ? "the error handler was made for another kind of object"
+                                      : "the error handler is not valid: was it freed?");
     return NULL;
 }
 
-static int set_handler(struct object *o, enum kind of, struct errhandler **at,
-    MPI_Errhandler handle, const char *call)
+static int set_handler(
+    struct object *o, enum kind of, struct errhandler **at, MPI_Errhandler handle, const char *call)
 {
     int code = MPI_SUCCESS;
     struct errhandler *e = valid(o, of, handle, call, &code);

@@ -95,8 +95,8 @@ static int error_of_comm(struct comm *c, int code, const char *call, const char 
     c = whose(c);
     if (c->errhandler == NULL) hark_mpi_fatal(1, "%s: %s", call + (*call == 'P'), text);
     MPI_Comm handle = HANDLE(MPI_Comm, c);
-    snprintf(whole, sizeof whole, "%s (communicator %s)", text,
-        c->name[0] ? c->name : "without a name");
+    snprintf(
+        whole, sizeof whole, "%s (communicator %s)", text, c->name[0] ? c->name : "without a name");
     return act(c->errhandler, &handle, code, call, whole);
 }
 

@@ -76,8 +76,7 @@ struct info *hark_mpi_info_make(void)
 struct info *hark_mpi_info_copy(const struct info *i)
 {
     struct info *copy = hark_mpi_info_make();
-    for (int n = 0; n < i->count; n++)
-        hark_mpi_info_set(copy, i->pair[n].key, i->pair[n].value);
+    for (int n = 0; n < i->count; n++) hark_mpi_info_set(copy, i->pair[n].key, i->pair[n].value);
     return copy;
 }
 
@@ -138,8 +137,7 @@ static void describe(struct info *i)
 void hark_mpi_predefine_infos(void)
 {
     char text[32];
-    if (environment.o.kind == 0)
-        hark_mpi_predefine(&environment.o, KIND_INFO, BITS(MPI_INFO_ENV));
+    if (environment.o.kind == 0) hark_mpi_predefine(&environment.o, KIND_INFO, BITS(MPI_INFO_ENV));
     describe(&environment);
     snprintf(text, sizeof text, "%d", hark_size());
     hark_mpi_info_set(&environment, "maxprocs", text);

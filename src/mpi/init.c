@@ -13,6 +13,7 @@ static void open_library(void)
     int status = hark_init();
     if (status < 0) hark_mpi_fatal(1, "MPI_Init: %s", hark_app_error(status));
     hark_app.acknowledge = hark_mpi_acknowledge;
+    hark_mpi_image_hooks();
     hark_mpi_predefine_errhandlers();
     hark_mpi_predefine_comms();
     hark_mpi_predefine_types();

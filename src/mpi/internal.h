@@ -54,12 +54,13 @@ enum { TAG_LIMIT = HARK_APP_MARK - 1 };
 
 struct comm {
     struct object o;
-    struct group *group;  /* of this process */
-    struct group *remote; /* an intercommunicator: the others; else NULL */
-    int rank, size;       /* in group */
-    uint16_t context;     /* below CONTEXTS; a frame has four times this, and what it is of */
-    uint32_t calls;       /* collective calls made: the tag of the next */
-    struct comm *local;   /* of an intercommunicator: one of its own group alone */
+    struct group *group;   /* of this process */
+    struct group *remote;  /* an intercommunicator: the others; else NULL */
+    int rank, size;        /* in group */
+    uint16_t context;      /* below CONTEXTS; a frame has four times this, and what it is of */
+    uint32_t calls;        /* collective calls made: the tag of the next */
+    uint32_t local_number; /* of `local`, while a checkpoint is read */
+    struct comm *local;    /* of an intercommunicator: one of its own group alone */
     struct errhandler *errhandler;
     struct attribute *attributes;
     struct topology *topology;
@@ -308,12 +309,12 @@ int hark_mpi_attributes_copy(
     struct object *from, struct attribute *list, struct attribute **to, int *error);
 /* Calls the delete functions, the last attribute first. The code of the first that fails. */
 int hark_mpi_attributes_delete(struct object *of, struct attribute **list);
-/* What the functions of C and Fortran do: *value is a pointer, an MPI_Aint or an MPI_Fint, as `kind`
- * says. `of` is a communicator, datatype or window. */
+/* What the functions of C and Fortran do: *value is a pointer, an MPI_Aint or an MPI_Fint, as
+ * `kind` says. `of` is a communicator, datatype or window. */
 int hark_mpi_attribute_set(
     struct object *of, int keyval, enum value_kind kind, void *value, const char *call);
-int hark_mpi_attribute_get(struct object *of, int keyval, enum value_kind kind, void *value,
-    int *found, const char *call);
+int hark_mpi_attribute_get(
+    struct object *of, int keyval, enum value_kind kind, void *value, int *found, const char *call);
 /* The value of a predefined attribute of windows (MPI_WIN_BASE ...), as C gets it; false: `keyval`
  * is none of them. NULL until there are windows. */
 extern bool (*hark_mpi_window_attribute)(struct object *window, int keyval, void **value);
@@ -363,6 +364,13 @@ void hark_mpi_request_wait(struct request *r, const char *call);
 /* The program has freed it, and it is not done: it goes when it is. */
 void hark_mpi_request_forget(struct request *r);
 void hark_mpi_requests_close(void);
+/* For checkpoints: the request that has this receive; what starts it, and posts it. */
+struct request *hark_mpi_request_of(const struct hark_request *h);
+void hark_mpi_request_again(struct request *r);
+void hark_mpi_request_post(struct request *r);
+void hark_mpi_image_hooks(void);
+void hark_mpi_contexts_put(void (*put)(const void *from, size_t length));
+void hark_mpi_contexts_get(void (*get)(void *to, size_t length));
 /* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
 bool hark_mpi_collective_try(struct request *r);
 void hark_mpi_collective_wait(struct request *r, const char *call);

@@ -9,7 +9,6 @@
 
 struct slots hark_mpi_slots[KINDS];
 
-enum { FIRST_MADE = 256 }; /* below are the numbers of predefined objects in Fortran */
 #define ARENA_BYTES ((size_t)1 << 30)
 /* Far from where Linux puts programs, libraries and stacks. */
 #define ARENA_PLACE ((uintptr_t)0x5a0000000000)
@@ -25,7 +24,7 @@ static void open_arena(struct slots *a, enum kind kind, size_t size)
             1, "no room for %zu bytes of addresses (ulimit -v?): %s", ARENA_BYTES, strerror(errno));
     a->base = at;
     a->slot = (size + 63) & ~(size_t)63;
-    a->next = FIRST_MADE;
+    a->next = HARK_MPI_FIRST_MADE;
     a->limit = (uint32_t)(ARENA_BYTES / a->slot);
 }
 
@@ -38,7 +37,8 @@ static uint32_t take_number(struct slots *a)
         return number;
     }
     if (a->next == a->limit)
-        hark_mpi_fatal(1, "there are %u objects of one kind: free some", a->limit - FIRST_MADE);
+        hark_mpi_fatal(
+            1, "there are %u objects of one kind: free some", a->limit - HARK_MPI_FIRST_MADE);
     return a->next++;
 }
 
@@ -51,15 +51,12 @@ static uintptr_t handle_of(struct object *o)
     return (uintptr_t)o;
 }
 
-void *hark_mpi_new(enum kind kind, size_t size)
+static void *begin(struct slots *a, enum kind kind, uint32_t number, size_t size)
 {
-    struct slots *a = &hark_mpi_slots[kind];
-    if (a->base == NULL) open_arena(a, kind, size);
+    struct object *o = hark_mpi_slot(a, number);
     if (size > a->slot)
         hark_mpi_fatal(
             1, "an object of kind %d has %zu bytes, and its slot %zu", (int)kind, size, a->slot);
-    uint32_t number = take_number(a);
-    struct object *o = hark_mpi_slot(a, number);
     memset(o, 0, size);
     o->self = o;
     o->kind = kind;
@@ -67,6 +64,39 @@ void *hark_mpi_new(enum kind kind, size_t size)
     o->number = number;
     o->handle = handle_of(o);
     return o;
+}
+
+void *hark_mpi_new(enum kind kind, size_t size)
+{
+    struct slots *a = &hark_mpi_slots[kind];
+    if (a->base == NULL) open_arena(a, kind, size);
+    return begin(a, kind, take_number(a), size);
+}
+
+/* As hark_mpi_new, with the number that the object had. */
+void *hark_mpi_new_at(enum kind kind, uint32_t number, size_t size)
+{
+    struct slots *a = &hark_mpi_slots[kind];
+    if (a->base == NULL) open_arena(a, kind, size);
+    if (number < HARK_MPI_FIRST_MADE || number >= a->limit)
+        hark_mpi_fatal(1, "the checkpoint has an object with the number %u", number);
+    if (number >= a->next) a->next = number + 1;
+    return begin(a, kind, number, size);
+}
+
+/* Objects were made at numbers that were free, others have gone: the list of free ones again. */
+void hark_mpi_slots_restored(void)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct slots *a = &hark_mpi_slots[kind];
+        a->free = 0;
+        for (uint32_t number = a->next; number-- > HARK_MPI_FIRST_MADE;) {
+            struct object *o = hark_mpi_slot(a, number);
+            if (o->kind) continue;
+            o->number = a->free;
+            a->free = number;
+        }
+    }
 }
 
 void hark_mpi_delete(struct object *o)
@@ -113,7 +143,8 @@ void *hark_mpi_numbered(enum kind kind, int number)
 #if defined(HARK_MPI_MPICH)
     return hark_mpi_find((uint32_t)number, kind);
 #else
-    return number >= FIRST_MADE ? hark_mpi_made(&hark_mpi_slots[kind], (uint32_t)number, kind)
-                                : NULL;
+    return number >= HARK_MPI_FIRST_MADE
+               ? hark_mpi_made(&hark_mpi_slots[kind], (uint32_t)number, kind)
+               : NULL;
 #endif
 }

@@ -27,6 +27,9 @@ enum kind {
     KINDS = 16
 };
 
+/* Numbers below are those of predefined objects in Fortran. */
+enum { HARK_MPI_FIRST_MADE = 256 };
+
 struct object {
     void *self;       /* this object: a handle that is a pointer points here */
     uintptr_t handle; /* the bits of the handle that the program has */
@@ -39,6 +42,10 @@ struct object {
 /* Zeroed memory of `size` bytes for an object with one reference and a handle. There is no memory:
  * the process ends with a line. */
 void *hark_mpi_new(enum kind kind, size_t size);
+/* As hark_mpi_new, of an object that a checkpoint has: with its number. Afterwards
+ * hark_mpi_slots_restored. */
+void *hark_mpi_new_at(enum kind kind, uint32_t number, size_t size);
+void hark_mpi_slots_restored(void);
 /* Takes the handle and the memory back. */
 void hark_mpi_delete(struct object *o);
 /* A static object of `size` bytes gets a handle as new ones do, and is never freed. */

@@ -31,9 +31,28 @@ static void land(struct hark_request *at, const void *payload, size_t length)
         r->type, (size_t)r->count, r->buffer, 0, payload, length < at->room ? length : at->room);
 }
 
-static int start_receive(struct request *r)
+struct request *hark_mpi_request_of(const struct hark_request *h)
+{
+    return (struct request *)((uintptr_t)h - offsetof(struct request, receive));
+}
+
+/* Its receive: of the message, or of the acknowledgement. */
+void hark_mpi_request_post(struct request *r)
 {
     struct hark_request *h = &r->receive;
+    if (r->what == REQUEST_SEND) {
+        *h = (struct hark_request){0};
+        hark_mpi_post(r->comm, h, r->peer, OF_ACKNOWLEDGEMENTS, r->tag);
+        return;
+    }
+    *h = (struct hark_request){.room = (size_t)r->count * r->type->size};
+    if (r->type->contiguous) h->data = (uint8_t *)r->buffer + r->type->true_lower;
+    else h->land = land;
+    hark_mpi_post(r->comm, h, r->peer, OF_MESSAGES, r->tag);
+}
+
+static int start_receive(struct request *r)
+{
     r->active = true;
     r->done = r->cancelled = false;
     if (r->peer == MPI_PROC_NULL) {
@@ -41,10 +60,7 @@ static int start_receive(struct request *r)
         hark_mpi_status_set(&r->status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
         return HARK_A_OK;
     }
-    *h = (struct hark_request){.room = (size_t)r->count * r->type->size};
-    if (r->type->contiguous) h->data = (uint8_t *)r->buffer + r->type->true_lower;
-    else h->land = land;
-    hark_mpi_post(r->comm, h, r->peer, OF_MESSAGES, r->tag);
+    hark_mpi_request_post(r);
     return HARK_A_OK;
 }
 
@@ -58,9 +74,14 @@ static int start_send(struct request *r)
     int status = hark_mpi_send(
         r->comm, r->buffer, (size_t)r->count, r->type, r->peer, r->tag, r->synchronous);
     if (status < 0 || !r->synchronous) return status;
-    r->receive = (struct hark_request){0};
-    hark_mpi_post(r->comm, &r->receive, r->peer, OF_ACKNOWLEDGEMENTS, r->tag);
+    hark_mpi_request_post(r);
     return status;
+}
+
+void hark_mpi_request_again(struct request *r)
+{
+    if (r->what == REQUEST_RECEIVE) r->start = start_receive;
+    else if (r->what == REQUEST_SEND) r->start = start_send;
 }
 
 /* Its receive is done. */

@@ -135,8 +135,8 @@ static int grid_size(struct comm *c, int dims, const int *dim, const char *call,
     int64_t size = 1;
     for (int i = 0; i < dims; i++) {
         if (dim[i] <= 0) {
-            *code = hark_mpi_error(c, MPI_ERR_DIMS, call,
-                "dims[%d] is %d, and must be at least 1", i, dim[i]);
+            *code = hark_mpi_error(
+                c, MPI_ERR_DIMS, call, "dims[%d] is %d, and must be at least 1", i, dim[i]);
             return -1;
         }
         size *= dim[i];
@@ -157,8 +157,8 @@ static int grid_size(struct comm *c, int dims, const int *dim, const char *call,
     if (size < 0) return code
 
 PUBLIC(Cart_create)
-int PMPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
-    MPI_Comm *newcomm)
+int PMPI_Cart_create(
+    MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm)
 {
     (void)reorder;
     NEED_COMM(c, comm);
@@ -291,8 +291,8 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm)
  */
 
 /* A search for factors of a number that are as close to each other as can be: the difference
- * between the greatest and the least is the smallest; of those that have it, those with the greatest
- * first. */
+ * between the greatest and the least is the smallest; of those that have it, those with the
+ * greatest first. */
 struct factors {
     const int *divisor; /* ascending */
     int divisors, count;
@@ -414,15 +414,13 @@ static int check_graph(
     if (nodes < 0 || nodes > c->size)
         return hark_mpi_error(c, MPI_ERR_TOPOLOGY, call,
             "the graph has %d nodes, and the communicator %d processes", nodes, c->size);
-    if (nodes > 0 && index == NULL)
-        return hark_mpi_error(c, MPI_ERR_ARG, call, "index is NULL");
+    if (nodes > 0 && index == NULL) return hark_mpi_error(c, MPI_ERR_ARG, call, "index is NULL");
     for (int i = 0, last = 0; i < nodes; last = index[i++])
         if (index[i] < last)
             return hark_mpi_error(c, MPI_ERR_TOPOLOGY, call,
                 "index[%d] is %d, and must be at least %d", i, index[i], last);
     int edges = nodes ? index[nodes - 1] : 0;
-    if (edges > 0 && edge == NULL)
-        return hark_mpi_error(c, MPI_ERR_ARG, call, "edges is NULL");
+    if (edges > 0 && edge == NULL) return hark_mpi_error(c, MPI_ERR_ARG, call, "edges is NULL");
     for (int i = 0; i < edges; i++)
         if (edge[i] < 0 || edge[i] >= nodes)
             return hark_mpi_error(c, MPI_ERR_TOPOLOGY, call,
@@ -453,8 +451,8 @@ static struct topology *graph_make(int nodes, const int *index, const int *edge,
 }
 
 PUBLIC(Graph_create)
-int PMPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder,
-    MPI_Comm *newcomm)
+int PMPI_Graph_create(
+    MPI_Comm comm, int nnodes, const int index[], const int edges[], int reorder, MPI_Comm *newcomm)
 {
     (void)reorder;
     NEED_COMM(c, comm);
@@ -469,8 +467,7 @@ int PMPI_Graph_create(MPI_Comm comm, int nnodes, const int index[], const int ed
 }
 
 PUBLIC(Graph_map)
-int PMPI_Graph_map(
-    MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank)
+int PMPI_Graph_map(MPI_Comm comm, int nnodes, const int index[], const int edges[], int *newrank)
 {
     NEED_COMM(c, comm);
     NEED_POINTER(c, newrank);
@@ -499,8 +496,8 @@ int PMPI_Graph_get(MPI_Comm comm, int maxindex, int maxedges, int index[], int e
     NEED_TOPOLOGY(c, t, MPI_GRAPH, "graph");
     int all = t->index[t->nodes - 1];
     NEED(c, maxindex >= t->nodes && maxedges >= all, MPI_ERR_ARG,
-        "there is room for %d nodes and %d edges, and the graph has %d and %d", maxindex,
-        maxedges, t->nodes, all);
+        "there is room for %d nodes and %d edges, and the graph has %d and %d", maxindex, maxedges,
+        t->nodes, all);
     give(index, t->index, t->nodes);
     give(edges, t->edge, all);
     return MPI_SUCCESS;
@@ -528,8 +525,8 @@ int PMPI_Graph_neighbors(MPI_Comm comm, int rank, int room, int neighbors[])
     NEED_TOPOLOGY(c, t, MPI_GRAPH, "graph");
     NEED_NODE(c, rank);
     int count = degree(t, rank);
-    NEED(c, room >= count, MPI_ERR_ARG, "there is room for %d neighbors, and rank %d has %d",
-        room, rank, count);
+    NEED(c, room >= count, MPI_ERR_ARG, "there is room for %d neighbors, and rank %d has %d", room,
+        rank, count);
     NEED(c, neighbors || count == 0, MPI_ERR_ARG, "neighbors is NULL");
     give(neighbors, t->edge + first_edge(t, rank), count);
     return MPI_SUCCESS;
@@ -558,12 +555,11 @@ static int check_weights(
 {
     if (weight == MPI_UNWEIGHTED || (weight == MPI_WEIGHTS_EMPTY && count == 0)) return MPI_SUCCESS;
     if (weight == MPI_WEIGHTS_EMPTY || (weight == NULL && count > 0))
-        return hark_mpi_error(
-            c, MPI_ERR_ARG, call, "%s has no weights for %d edges", name, count);
+        return hark_mpi_error(c, MPI_ERR_ARG, call, "%s has no weights for %d edges", name, count);
     for (int i = 0; i < count; i++)
         if (weight[i] < 0)
-            return hark_mpi_error(c, MPI_ERR_ARG, call,
-                "%s[%d] is %d, and must not be negative", name, i, weight[i]);
+            return hark_mpi_error(
+                c, MPI_ERR_ARG, call, "%s[%d] is %d, and must not be negative", name, i, weight[i]);
     return MPI_SUCCESS;
 }
 
@@ -574,8 +570,7 @@ static int *weights_of(const int *weight, int count)
     return copy_of(weight, weight == MPI_WEIGHTS_EMPTY ? 0 : count);
 }
 
-static int place_graph(
-    struct comm *c, struct topology *t, MPI_Comm *newcomm, const char *call)
+static int place_graph(struct comm *c, struct topology *t, MPI_Comm *newcomm, const char *call)
 {
     int code;
     struct comm *d = hark_mpi_comm_of_first(c, c->size, call, &code);
@@ -648,8 +643,8 @@ static struct edge *exchange_edges(
 }
 
 /* Of the edges those that end here, or begin here. */
-static void pick(const struct edge *edge, int count, int rank, bool in, int *picked, int **other,
-    int **weight)
+static void pick(
+    const struct edge *edge, int count, int rank, bool in, int *picked, int **other, int **weight)
 {
     *other = hark_mpi_memory((size_t)count * sizeof **other);
     *weight = hark_mpi_memory((size_t)count * sizeof **weight);
@@ -671,8 +666,8 @@ static struct edge *edges_given(struct comm *c, int n, const int *source, const 
     *count = 0;
     for (int i = 0; i < n && !*code; i++) {
         if (degrees[i] < 0)
-            *code = hark_mpi_error(c, MPI_ERR_ARG, call,
-                "degrees[%d] is %d, and must not be negative", i, degrees[i]);
+            *code = hark_mpi_error(
+                c, MPI_ERR_ARG, call, "degrees[%d] is %d, and must not be negative", i, degrees[i]);
         else *count += degrees[i];
     }
     if (!*code) *code = check_ranks(c, *count, destination, "destinations", call);
@@ -696,8 +691,8 @@ int PMPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int 
     NEED_POINTER(c, newcomm);
     NEED_INTRA(c);
     int code, given, count;
-    struct edge *mine = edges_given(
-        c, n, sources, degrees, destinations, weights, &given, &code, __func__);
+    struct edge *mine =
+        edges_given(c, n, sources, degrees, destinations, weights, &given, &code, __func__);
     if (mine == NULL) return code;
     struct edge *edge = exchange_edges(c, mine, given, &count, &code, __func__);
     free(mine);

@@ -386,7 +386,8 @@ int hark_protect(uint64_t id, void *at, size_t length)
 int hark_checkpoint(void)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
-    if (hark_app.posted) return HARK_A_EPENDING;
+    if (hark_app.may_capture ? !hark_app.may_capture() : hark_app.posted != NULL)
+        return HARK_A_EPENDING;
     if (hark_prologue.recording) hark_prologue_forget(); /* this program does not ask for it */
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     hark_process_poll();

@@ -70,9 +70,10 @@ struct app {
         uint16_t ctx;
     } * taken; /* of marked messages: to be acknowledged */
     unsigned taken_count, taken_room;
-    /* An interface above this one has a section of its own in images: it gives bytes, which are
-     * valid until the next call, and gets them back in hark_restarted. NULL: there is none. false:
-     * it can not have a checkpoint now. */
+    /* An interface above this one has a section of its own in images: it says whether it can have a
+     * checkpoint now; gives bytes, which are valid until the next call (false: there is no memory);
+     * and gets them back in hark_restarted. NULL: there is none, and no receive may be posted. */
+    bool (*may_capture)(void);
     bool (*capture)(const void **bytes, size_t *length);
     void (*restore)(const void *bytes, size_t length);
     /* Acknowledges those, and forgets them. NULL: nobody marks. */
