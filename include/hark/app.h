@@ -134,6 +134,14 @@ int hark_checkpoint(void);
  * id or a length differs. */
 int hark_restarted(uint64_t *restarted);
 
+/* The time in seconds, from an origin that all processes of a machine have in common and that is as
+ * old as the machine's last start. It never goes back. Under `hark run` the readings are kept in a
+ * journal: a process that executes again reads the same times as before, up to where it was lost,
+ * so a program may send what it has measured (hark-run(1), CLOCKS AND CHANCE). Readings before the
+ * call of hark_restarted() belong to the beginning of the program, which each restart executes
+ * again: it reads the same times. Outside of hark_init and hark_finalize nothing is kept. */
+double hark_wtime(void);
+
 /* The words for a status: never NULL. */
 const char *hark_app_error(int status);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "hark/registry.h"
+#include "../control/control.h"
 #include "../supervisor/supervisor.h"
 #include "../control/transports.h"
 #include "advice.h"
@@ -81,6 +82,10 @@ void hark_cli_run_help(void)
         "                          interval for a failure every MTBF on average, such as daly:2h\n"
         "  --store DIR             keep checkpoints in DIR\n"
         "  --resume                go on with the job in DIR, from its last checkpoints\n"
+        "  --journal LIST          readings that a process gets again when it executes again: "
+        "wtime, "
+        "clock, random, none\n"
+        "                          (wtime)\n"
         "  --log-limit SIZE        size of the log in memory of each process: 64K, 16M, 2G; 0: no "
         "limit (0)\n"
         "  --spill DIR             where the part of a log over its limit is written\n"
@@ -211,6 +216,32 @@ static int log_limit(struct arguments *a, const char *text)
     return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
 }
 
+/* hark_wtime is always among them, unless nothing is. */
+static int journal(struct arguments *a, const char *text)
+{
+    static const struct {
+        const char *name;
+        uint32_t keeps;
+    } names[] = {
+        {"wtime", HARK_KEEPS_WTIME}, {"clock", HARK_KEEPS_CLOCK}, {"random", HARK_KEEPS_RANDOM}};
+    a->o.journal = 0;
+    if (strcmp(text, "none") == 0) return 0;
+    for (const char *at = text;; at++) {
+        const size_t length = strcspn(at, ",");
+        size_t i = 0;
+        while (i < HARK_COUNT(names) &&
+               (strlen(names[i].name) != length || memcmp(names[i].name, at, length) != 0))
+            i++;
+        if (i == HARK_COUNT(names))
+            return bad("--journal: expected none, or some of wtime,clock,random with commas "
+                       "between, found \"%s\"",
+                text);
+        a->o.journal |= HARK_KEEPS_WTIME | names[i].keeps;
+        at += length;
+        if (*at == 0) return 0;
+    }
+}
+
 static int add_option(struct arguments *a, const char *text)
 {
     if (a->option_count == OPTIONS_MAX)
@@ -264,6 +295,7 @@ enum {
     INTERVAL,
     STORE,
     RESUME,
+    JOURNAL,
     LOG_LIMIT,
     SPILL,
     OPTION,
@@ -283,9 +315,9 @@ enum {
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"clusters", 1, NULL, CLUSTERS}, {"transport", 1, NULL, TRANSPORT},
     {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE}, {"resume", 0, NULL, RESUME},
-    {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL}, {"option", 1, NULL, OPTION},
-    {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
-    {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
+    {"journal", 1, NULL, JOURNAL}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
+    {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
+    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
     {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
     {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT},
     {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
@@ -303,6 +335,7 @@ static int option(struct arguments *a, int c, char *const *argv)
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case RESUME: a->o.resume = true; return 0;
+    case JOURNAL: return journal(a, optarg);
     case LOG_LIMIT: return log_limit(a, optarg);
     case SPILL: a->o.spill = optarg; return 0;
     case OPTION: return add_option(a, optarg);
@@ -555,6 +588,7 @@ int hark_cli_run(int argc, char **argv)
                               .interval_ms = DEFAULT_MS,
                               .generations = 2,
                               .digest = true,
+                              .journal = HARK_KEEPS_WTIME,
                               .grace_ms = DEFAULT_GRACE_MS}};
     a.o.protocol = hark_protocol_usual();
     a.o.transport = hark_transport_at(0);

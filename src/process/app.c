@@ -11,6 +11,7 @@
 
 #include "../driver/point.h"
 #include "interval.h"
+#include "journal.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -55,6 +56,9 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     uint32_t length;
     fflush(NULL);
     if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
+    const double latest = hark_wtime_latest();
+    hark_app.own[4] = hark_journal_captured(id);
+    memcpy(&hark_app.own[5], &latest, sizeof latest);
     struct hark_region *r =
         realloc(hark_app.captured, (hark_app.region_count + REGIONS_OF_HARK) * sizeof *r);
     if (r) hark_app.captured = r;
@@ -87,6 +91,12 @@ static void on_committed(void *self, uint64_t id)
     (void)id;
     hark_app.wanted = P.checkpoint = false;
     hark_interval_committed(hark_process_now());
+}
+
+static void on_dropped(void *self, uint64_t id)
+{
+    (void)self;
+    hark_journal_dropped(id);
 }
 
 static void on_wanted(void *self)
@@ -160,6 +170,10 @@ static void restart(void)
     const struct hark_region *own = of_hark(region, count, OWN_REGION);
     if (own && own->length < sizeof hark_app.own) own = NULL;
     if (own) memcpy(hark_app.own, own->at, sizeof hark_app.own);
+    double latest;
+    memcpy(&latest, &hark_app.own[5], sizeof latest);
+    hark_wtime_restart(latest);
+    hark_journal_restart(P.setup.checkpoint, hark_app.own[4]);
     memcpy(hark_app.own_saved, hark_app.own, sizeof hark_app.own);
     hark_app.saved = region;
     hark_app.saved_count = count;
@@ -200,6 +214,7 @@ int hark_init(void)
         .resume = on_resume,
         .capture = on_capture,
         .committed = on_committed,
+        .dropped = on_dropped,
         .rollback = on_rollback,
         .recovered = on_recovered,
         .wanted = on_wanted,
@@ -275,6 +290,7 @@ bool hark_app_unready(void)
             P.setup.rank, (unsigned long long)P.setup.checkpoint, HARK_PROLOGUE_LIMIT >> 20);
     if (hark_app.saved) note_empty_image();
     hark_app.ready = true;
+    hark_journal_ready();
     return true;
 }
 
@@ -442,8 +458,9 @@ int hark_restarted(uint64_t *restarted)
     hark_app.ready = hark_app.ready || hark_app.saved == NULL;
     if (hark_app.saved && !same_regions()) return HARK_A_EREGION;
     hark_prologue_end();
+    if (hark_app.saved) take_back();
+    hark_journal_ready();
     if (hark_app.saved == NULL) return HARK_A_OK;
-    take_back();
     *restarted = P.setup.checkpoint;
     hark_app.saved = NULL;
     hark_app.ready = true;

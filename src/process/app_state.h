@@ -40,8 +40,8 @@ struct app {
     bool ready;        /* joined, and has its protected memory back if it begins again */
     bool inside;       /* a checkpoint call */
     bool wanted;       /* a peer's log waits for our checkpoint */
-    uint64_t own[4];   /* in images: positions of stdout and stderr, number of the next collective,
-                          deliveries */
+    uint64_t own[6];   /* in images: positions of stdout and stderr, number of the next collective,
+                          deliveries, position in the journal, bits of the latest hark_wtime */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
     uint64_t own_saved[4]; /* of the image, until hark_restarted */
     uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */

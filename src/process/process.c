@@ -14,6 +14,7 @@
 #include "../driver/point.h"
 #include "hark/registry.h"
 #include "../control/clusters.h"
+#include "journal.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -445,6 +446,7 @@ void hark_process_close(void)
     if (P.store) P.store->ops->close(P.store);
     if (P.setup.store_fd >= 0) close(P.setup.store_fd);
     hark_rollback_forget();
+    hark_journal_close();
     if (P.setup.board < 0) free(P.board);
     else munmap(P.board, hark_board_bytes(P.setup.ranks, P.setup.traffic));
     hark_setup_free(&P.setup);

@@ -54,7 +54,8 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
     if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
-        fcntl(c->s->store_fd, F_SETFD, 0) < 0)
+        fcntl(c->s->store_fd, F_SETFD, 0) < 0 ||
+        (c->journal >= 0 && fcntl(c->journal, F_SETFD, 0) < 0))
         return;
     struct stat st; /* its number tells it from what another process has under the same descriptor
                      */
@@ -115,7 +116,8 @@ void hark_sup_fresh(struct child *c)
 int hark_sup_spawn(struct child *c)
 {
     struct pipes p;
-    int status = make_pipes(&p);
+    int status = hark_sup_journal(c);
+    if (status == 0) status = make_pipes(&p);
     if (status) return status;
     hark_sup_fresh(c);
     c->kept = -1;

@@ -46,6 +46,8 @@ struct hark_run_options {
                        HARK_RUN_AGAIN */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
+    uint32_t journal;     /* which readings of processes are kept for their re-execution:
+                             HARK_KEEPS_*; 0: none */
     bool resume, digest, verbose;
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
      */
