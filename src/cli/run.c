@@ -15,6 +15,7 @@
 #include "../supervisor/supervisor.h"
 #include "../control/transports.h"
 #include "advice.h"
+#include "journal.h"
 #include "options.h"
 #include "values.h"
 
@@ -37,6 +38,7 @@ struct arguments {
     uint32_t chaos; /* random kills asked for */
     const char *option[OPTIONS_MAX];
     uint32_t option_count;
+    char *preload;
     char *const *program;
     bool help;
 };
@@ -216,32 +218,6 @@ static int log_limit(struct arguments *a, const char *text)
     return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
 }
 
-/* hark_wtime is always among them, unless nothing is. */
-static int journal(struct arguments *a, const char *text)
-{
-    static const struct {
-        const char *name;
-        uint32_t keeps;
-    } names[] = {
-        {"wtime", HARK_KEEPS_WTIME}, {"clock", HARK_KEEPS_CLOCK}, {"random", HARK_KEEPS_RANDOM}};
-    a->o.journal = 0;
-    if (strcmp(text, "none") == 0) return 0;
-    for (const char *at = text;; at++) {
-        const size_t length = strcspn(at, ",");
-        size_t i = 0;
-        while (i < HARK_COUNT(names) &&
-               (strlen(names[i].name) != length || memcmp(names[i].name, at, length) != 0))
-            i++;
-        if (i == HARK_COUNT(names))
-            return bad("--journal: expected none, or some of wtime,clock,random with commas "
-                       "between, found \"%s\"",
-                text);
-        a->o.journal |= HARK_KEEPS_WTIME | names[i].keeps;
-        at += length;
-        if (*at == 0) return 0;
-    }
-}
-
 static int add_option(struct arguments *a, const char *text)
 {
     if (a->option_count == OPTIONS_MAX)
@@ -335,7 +311,7 @@ static int option(struct arguments *a, int c, char *const *argv)
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case RESUME: a->o.resume = true; return 0;
-    case JOURNAL: return journal(a, optarg);
+    case JOURNAL: return hark_cli_journal(optarg, &a->o.journal);
     case LOG_LIMIT: return log_limit(a, optarg);
     case SPILL: a->o.spill = optarg; return 0;
     case OPTION: return add_option(a, optarg);
@@ -577,6 +553,8 @@ static int complete(struct arguments *a)
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
+    if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);
+    a->o.preload = a->preload;
     for (uint32_t i = 0; status == 0 && i < a->option_count; i++)
         status = set_option(a, a->option[i]);
     return status;
@@ -601,5 +579,6 @@ int hark_cli_run(int argc, char **argv)
     }
     hark_clusters_free(&a.o.clusters);
     free(a.kill);
+    free(a.preload);
     return status;
 }

@@ -228,6 +228,7 @@ int hark_init(void)
     if (P.setup.checkpoint == 0) hark_prologue_begin();
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
+    hark_journal_connect_calls();
     return HARK_A_OK;
 }
 

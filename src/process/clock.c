@@ -1,6 +1,4 @@
 /* hark_wtime: the clock of a program. */
-#include <time.h>
-
 #include "app_state.h"
 #include "journal.h"
 
@@ -9,9 +7,7 @@ static double latest, ahead; /* seconds */
 /* CLOCK_MONOTONIC: its origin is common to all processes of a machine. */
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    const double seconds = (double)t.tv_sec + (double)t.tv_nsec * 1e-9 + ahead;
+    const double seconds = (double)hark_process_now() * 1e-9 + ahead;
     if (seconds >= latest) return seconds;
     ahead += latest - seconds; /* the machine was restarted, or it is another one */
     return latest;

@@ -1,6 +1,7 @@
 #include "journal.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,20 +56,28 @@ static bool mapped(void)
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
+/* A process that the program forks is none of the job. */
+static void forget(void)
+{
+    journal.open = journal.records = false;
+    journal.position = journal.limit = 0;
+}
+
 void hark_journal_open(void)
 {
     struct stat st;
     if (P.setup.journal < 0) return;
+    pthread_atfork(NULL, NULL, forget);
     journal.open = journal.records = true;
     if (fstat(P.setup.journal, &st) < 0 || (st.st_size && !mapped())) on_no_room();
 }
 
 void hark_journal_close(void)
 {
+    hark_journal_disconnect_calls();
     hark_journal_unmap(&journal.file);
     if (journal.open) close(P.setup.journal);
-    journal.open = journal.records = false;
-    journal.position = journal.limit = 0;
+    forget();
 }
 
 /* Forgets all, and goes on at `position`. */
@@ -156,7 +165,8 @@ static const char *words(uint8_t kind)
     case HARK_JOURNAL_TIME_OF_DAY: return "the time of day (gettimeofday)";
     case HARK_JOURNAL_TIME: return "the time (time)";
     case HARK_JOURNAL_PROCESSOR_TIME: return "its processor time (clock)";
-    case HARK_JOURNAL_TIMES: return "its processor times (times or getrusage)";
+    case HARK_JOURNAL_TIMES: return "its processor times (times)";
+    case HARK_JOURNAL_USAGE: return "what it has used (getrusage)";
     case HARK_JOURNAL_RANDOM: return "random bytes (getrandom)";
     default: return "a clock (clock_gettime)";
     }

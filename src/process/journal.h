@@ -19,12 +19,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct hark_transport;
+
 enum hark_journal_kind {
     HARK_JOURNAL_WTIME = 1,      /* hark_wtime, MPI_Wtime */
     HARK_JOURNAL_TIME_OF_DAY,    /* gettimeofday */
     HARK_JOURNAL_TIME,           /* time */
     HARK_JOURNAL_PROCESSOR_TIME, /* clock */
-    HARK_JOURNAL_TIMES,          /* times, getrusage */
+    HARK_JOURNAL_TIMES,          /* times */
+    HARK_JOURNAL_USAGE,          /* getrusage */
     HARK_JOURNAL_RANDOM,         /* getrandom and others */
     HARK_JOURNAL_CLOCK = 32      /* clock_gettime; + the number of the clock, below 32 */
 };
@@ -48,6 +51,15 @@ void hark_journal_ready(void);
 /* Image `id` is taken: the position. */
 uint64_t hark_journal_captured(uint64_t id);
 void hark_journal_dropped(uint64_t id);
+
+/* Readings of the C library go into the journal too, if `hark run` was asked for it: from here on.
+ */
+void hark_journal_connect_calls(void);
+void hark_journal_disconnect_calls(void);
+/* What this transport reads does not. */
+void hark_journal_guard(struct hark_transport *t);
+/* Not 0: hark itself reads a clock, in the application's thread. */
+extern unsigned hark_journal_inside;
 
 /* Latest value of hark_wtime, for images: it never goes back, also on a machine that was restarted.
  */

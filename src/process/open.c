@@ -232,6 +232,7 @@ static int open_transport(
 {
     int status = opened->open(t, config, error);
     P.transport = *t;
+    if (status >= 0) hark_journal_guard(*t);
     return status;
 }
 

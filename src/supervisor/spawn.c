@@ -42,6 +42,17 @@ static int make_pipes(struct pipes *p)
 
 /* ---- in the new process, between fork and exec ----------------------------------------------- */
 
+/* Before those that the program is to load anyway. */
+static bool preload(const char *libraries)
+{
+    char *list = NULL;
+    const char *others = getenv("LD_PRELOAD");
+    if (libraries == NULL) return true;
+    if (asprintf(&list, "%s%s%s", libraries, others ? ":" : "", others ? others : "") < 0)
+        return false;
+    return setenv("LD_PRELOAD", list, 1) == 0;
+}
+
 static void be_the_process(const struct child *c, const struct pipes *p, pid_t parent)
 {
     char control[40];
@@ -63,6 +74,7 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
     if (c->rank != HARK_RECOVERY) {
+        if (!preload(c->s->o->preload)) return;
         execvp(c->s->o->program[0], c->s->o->program);
     } else if (c->s->o->recovery) {
         execvp(c->s->o->recovery[0], c->s->o->recovery);

@@ -48,6 +48,7 @@ struct hark_run_options {
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     uint32_t journal;     /* which readings of processes are kept for their re-execution:
                              HARK_KEEPS_*; 0: none */
+    const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
     bool resume, digest, verbose;
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
      */

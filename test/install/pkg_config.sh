@@ -15,6 +15,9 @@ for one in core:hark app:hark-app cluster:hark-cluster; do
     "$(packages --libs "$package" | tr ' ' '\n' | grep -vE "^(-L.*|-l${package//-/_}|)$")"
 done
 
+is 'app, with the library of journals' '2 processes, 15' \
+  "$(LD_LIBRARY_PATH=$libraries timeout 60 "$prefix/bin/hark" run -n 2 --journal clock -- ./app 2>&1 </dev/null)"
+
 # Where there are the static ones only, or a program wants them.
 rm "$libraries"/libhark*.so*
 for one in core:hark app:hark-app cluster:hark-cluster; do

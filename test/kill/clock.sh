@@ -36,6 +36,46 @@ is 'no journal' '0 0 0' "$(for name in readings readings_given journal_bytes; do
 expect 0 '' -n 4 --protocol none --json figures.json -- "$clocked" 400
 is 'nothing is survived, nothing is kept' 0 "$(figure readings figures.json)"
 
+# Clocks and random numbers of the C library, if they are asked for; over sockets too, since what libraries of the transport
+# read is none of the program's.
+for transport in shm uv; do
+  for kind in clock random; do
+    for interval in 0 1ms; do
+      chosen || continue
+      run="--journal clock,random --transport $transport --interval $interval"
+      expect 0 '' -n 4 $run --clusters 2 "${kills[@]}" --json figures.json -- "$clocked" 400 2 $kind
+      all_right "$run, $kind"
+      given_again "$run, $kind"
+    done
+    expect 1 '^hark: rank 1 diverged: messages' -n 4 --clusters 4 --transport $transport --interval 0 --kill 1@50 -- "$clocked" 400 1 $kind
+  done
+done
+expect 0 '' -n 4 --journal clock --json figures.json -- "$clocked" 100 1 random
+is 'random numbers are kept only if it is asked for' 4 "$(figure readings figures.json)"
+
+expect 0 '' -n 4 --journal clock,random --interval 0 --clusters 2 --kill 1@20 --json figures.json -- "$clocked" 30 1 child
+all_right 'children that read clocks'
+is 'children: only the readings of their parents' $((4 * (30 * 9 + 1))) "$(figure readings figures.json)"
+expect 1 '^hark: rank [01]: --journal: libhark_journal.so is not in this process: a program that is linked statically' \
+  -n 2 --journal clock -- env -u LD_PRELOAD "$clocked" 5
+expect 0 '' -n 2 -- env -u LD_PRELOAD "$clocked" 5
+
+# The order of readings depends on the order of messages, what is sent does not. Protocols for programs of that kind cannot tell
+# what the journal is worth; the others forget what belongs to another order.
+turn=(-n 8 --clusters 8 --journal random --interval 0)
+for ((seed = 1; seed <= 100; seed++)); do
+  "$hark" run "${turn[@]}" --chaos $seed:3 -- "$clocked" 400 2 turn >out 2>&1 </dev/null || break
+done
+holds 'the order of readings is another one' grep -Eq '^hark: rank [0-7] diverged: its re-execution reads .* where it read .* before the failure: the order' out
+for protocol in scmel coordinated; do
+  for ((seed = 1; seed <= 100; seed++)); do
+    expect 0 '' "${turn[@]}" --protocol $protocol --chaos $seed:8 --json figures.json -- "$clocked" 400 2 turn
+    is "$protocol: another order is no divergence: all are right" 8 "$(grep -c '^rank [0-7]: right$' out)"
+    [ "$(figure readings figures.json)" -le $((8 * (400 * 2 + 1))) ] || break # some were forgotten, and made again
+  done
+  holds "$protocol: what belongs to another order is forgotten" [ $seed -le 100 ]
+done
+
 # 10^6 readings are 16 MB; checkpoints trim them.
 expect 0 '' -n 4 --clusters 2 --interval 1ms --kill 1@2000 --json figures.json -- "$clocked" 3200 80
 all_right '10^6 readings'

@@ -5,6 +5,7 @@
  *     wtime     hark_wtime (default)
  *     clock     clock_gettime, gettimeofday, time, clock, times, getrusage
  *     random    getrandom, getentropy
+ *     child     wtime and clock, also in a process that it forks meanwhile
  *     turn      wtime or clock, by what the last message's sender happens to be: readings whose
  *               order depends on the order of messages
  *
@@ -21,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/times.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,9 +88,24 @@ static uint64_t read_random(void)
     return a + bits(b, sizeof b);
 }
 
+/* What a child reads is none of the job. */
+static uint64_t read_beside_child(void)
+{
+    int status = 0;
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        for (int i = 0; i < 10; i++) (void)hark_wtime(), (void)time(NULL);
+        _exit(0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status) exit(1);
+    return read_wtime() + read_clocks();
+}
+
 static uint64_t read_some(const char *kind)
 {
     if (strcmp(kind, "clock") == 0) return read_clocks();
+    if (strcmp(kind, "child") == 0) return read_beside_child();
     if (strcmp(kind, "random") == 0) return read_random();
     if (strcmp(kind, "turn") == 0 && state.turn) return read_random() & 0;
     if (strcmp(kind, "turn") == 0) return read_wtime() & 0;
