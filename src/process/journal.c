@@ -158,7 +158,9 @@ void hark_journal_dropped(uint64_t id)
 
 /* ---- readings -------------------------------------------------------------------------------- */
 
-static const char *words(uint8_t kind)
+#define WORDS 48
+
+static const char *words(uint8_t kind, char text[WORDS])
 {
     switch (kind) {
     case HARK_JOURNAL_WTIME: return "the time (hark_wtime or MPI_Wtime)";
@@ -168,7 +170,9 @@ static const char *words(uint8_t kind)
     case HARK_JOURNAL_TIMES: return "its processor times (times)";
     case HARK_JOURNAL_USAGE: return "what it has used (getrusage)";
     case HARK_JOURNAL_RANDOM: return "random bytes (getrandom)";
-    default: return "a clock (clock_gettime)";
+    default:
+        snprintf(text, WORDS, "clock %u (clock_gettime)", (unsigned)kind - HARK_JOURNAL_CLOCK);
+        return text;
     }
 }
 
@@ -187,12 +191,12 @@ _Noreturn static void say_diverged(const char *line)
  * on, and nobody depends on what came next: the rest is of no use. */
 static void on_different(uint8_t kind, uint8_t found)
 {
-    char line[400];
+    char line[400], now[WORDS], then[WORDS];
     snprintf(line, sizeof line,
         "%s diverged: its re-execution reads %s where it read %s%s before the failure: the order "
-        "of "
-        "its readings depends on the order of its messages, or on something that is not protected",
-        P.name, words(kind), kind == found ? "another number of " : "", words(found));
+        "of its readings depends on the order of its messages, or on something that is not "
+        "protected",
+        P.name, words(kind, now), kind == found ? "another number of " : "", words(found, then));
     if (P.protocol->manual->programs == HARK_FOR_SENDS) say_diverged(line);
     hark_journal_cut(&journal.file, journal.position);
     journal.limit = journal.position;

@@ -6,6 +6,7 @@
  * no reading.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -27,9 +28,46 @@ static _Thread_local bool mine __attribute__((tls_model("initial-exec")));
 static bool busy; /* in the journal; a signal handler that reads a clock meanwhile gets the real one
                    */
 
+/* An allocator that reads clocks, as jemalloc does, does so after so many calls, those of hark
+ * included: its readings are none of the program's. */
+static struct {
+    uintptr_t begin, end; /* of the object that has malloc; end 0: the program has it */
+} allocator;
+
+static int find_end(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    if (info->dlpi_addr != allocator.begin) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t end =
+            info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > allocator.end) allocator.end = end;
+    }
+    return 1;
+}
+
+/* The program may have an allocator of its own within it: what that reads cannot be told from what
+ * the program reads. Its addresses begin at 0, or it is the first object. */
+static int is_program(struct dl_phdr_info *info, size_t size, void *base)
+{
+    (void)size;
+    return info->dlpi_addr == *(const uintptr_t *)base ? 2 : 1;
+}
+
+static void find_allocator(void)
+{
+    Dl_info has;
+    void *function = dlsym(RTLD_DEFAULT, "malloc");
+    if (function == NULL || dladdr(function, &has) == 0) return;
+    allocator.begin = (uintptr_t)has.dli_fbase;
+    if (dl_iterate_phdr(is_program, &allocator.begin) == 1) (void)dl_iterate_phdr(find_end, NULL);
+}
+
 SHOWN hark_journal_connect_function hark_journal_connect;
 void hark_journal_connect(const struct hark_journal_calls *to)
 {
+    if (to) find_allocator();
     calls = to;
     mine = to != NULL;
 }
@@ -47,10 +85,13 @@ static void find(void *function, const char *name)
     static type (*real)(__VA_ARGS__);                                                              \
     find(&real, name)
 
-static bool keeps(uint32_t what)
+static bool keeps(uint32_t what, const void *caller)
 {
-    return mine && !busy && *calls->inside == 0 && (calls->keeps & what) != 0;
+    const uintptr_t at = (uintptr_t)caller;
+    return mine && !busy && *calls->inside == 0 && (calls->keeps & what) != 0 &&
+           (at < allocator.begin || at >= allocator.end);
 }
+#define KEEPS(what) keeps(what, __builtin_return_address(0))
 
 static bool next(uint8_t kind, void *value, size_t length)
 {
@@ -78,7 +119,7 @@ static bool is_sure(clockid_t id)
 SHOWN int clock_gettime(clockid_t id, struct timespec *t)
 {
     REAL(int, "clock_gettime", clockid_t, struct timespec *);
-    if (!is_sure(id) || !keeps(HARK_KEEPS_CLOCK)) return real(id, t);
+    if (!is_sure(id) || !KEEPS(HARK_KEEPS_CLOCK)) return real(id, t);
     const uint8_t kind = (uint8_t)(HARK_JOURNAL_CLOCK + id);
     if (next(kind, t, sizeof *t)) return 0;
     int status = real(id, t);
@@ -89,7 +130,7 @@ SHOWN int clock_gettime(clockid_t id, struct timespec *t)
 SHOWN int timespec_get(struct timespec *t, int base)
 {
     REAL(int, "timespec_get", struct timespec *, int);
-    if (base != TIME_UTC || !keeps(HARK_KEEPS_CLOCK)) return real(t, base);
+    if (base != TIME_UTC || !KEEPS(HARK_KEEPS_CLOCK)) return real(t, base);
     if (next(HARK_JOURNAL_CLOCK, t, sizeof *t)) return base;
     int status = real(t, base);
     if (status) record(HARK_JOURNAL_CLOCK, t, sizeof *t);
@@ -99,7 +140,7 @@ SHOWN int timespec_get(struct timespec *t, int base)
 SHOWN int gettimeofday(struct timeval *restrict t, void *restrict zone)
 {
     REAL(int, "gettimeofday", struct timeval *restrict, void *restrict);
-    if (zone || !keeps(HARK_KEEPS_CLOCK)) return real(t, zone);
+    if (zone || !KEEPS(HARK_KEEPS_CLOCK)) return real(t, zone);
     if (next(HARK_JOURNAL_TIME_OF_DAY, t, sizeof *t)) return 0;
     int status = real(t, zone);
     if (status == 0) record(HARK_JOURNAL_TIME_OF_DAY, t, sizeof *t);
@@ -110,7 +151,7 @@ SHOWN time_t time(time_t *to)
 {
     REAL(time_t, "time", time_t *);
     time_t now;
-    if (!keeps(HARK_KEEPS_CLOCK)) return real(to);
+    if (!KEEPS(HARK_KEEPS_CLOCK)) return real(to);
     if (!next(HARK_JOURNAL_TIME, &now, sizeof now)) {
         now = real(NULL);
         record(HARK_JOURNAL_TIME, &now, sizeof now);
@@ -123,7 +164,7 @@ SHOWN clock_t clock(void)
 {
     REAL(clock_t, "clock", void);
     clock_t used;
-    if (!keeps(HARK_KEEPS_CLOCK)) return real();
+    if (!KEEPS(HARK_KEEPS_CLOCK)) return real();
     if (next(HARK_JOURNAL_PROCESSOR_TIME, &used, sizeof used)) return used;
     used = real();
     record(HARK_JOURNAL_PROCESSOR_TIME, &used, sizeof used);
@@ -137,7 +178,7 @@ SHOWN clock_t times(struct tms *to)
         struct tms used;
         clock_t now;
     } x;
-    if (!keeps(HARK_KEEPS_CLOCK)) return real(to);
+    if (!KEEPS(HARK_KEEPS_CLOCK)) return real(to);
     memset(&x, 0, sizeof x);
     if (!next(HARK_JOURNAL_TIMES, &x, sizeof x)) {
         x.now = real(&x.used);
@@ -152,7 +193,7 @@ SHOWN int getrusage(__rusage_who_t who, struct rusage *to)
     REAL(int, "getrusage", __rusage_who_t, struct rusage *);
     const int whose = (int)who;
     const bool sure = whose == RUSAGE_SELF || whose == RUSAGE_CHILDREN || whose == RUSAGE_THREAD;
-    if (!sure || !keeps(HARK_KEEPS_CLOCK)) return real(who, to);
+    if (!sure || !KEEPS(HARK_KEEPS_CLOCK)) return real(who, to);
     if (next(HARK_JOURNAL_USAGE, to, sizeof *to)) return 0;
     int status = real(who, to);
     if (status == 0) record(HARK_JOURNAL_USAGE, to, sizeof *to);
@@ -192,7 +233,7 @@ static size_t random_bytes(uint8_t *to, size_t length, unsigned flags)
 SHOWN ssize_t getrandom(void *to, size_t length, unsigned flags)
 {
     REAL(ssize_t, "getrandom", void *, size_t, unsigned);
-    if (length == 0 || !keeps(HARK_KEEPS_RANDOM)) return real(to, length, flags);
+    if (length == 0 || !KEEPS(HARK_KEEPS_RANDOM)) return real(to, length, flags);
     const size_t got = random_bytes(to, length, flags);
     return got ? (ssize_t)got : -1;
 }
@@ -200,7 +241,7 @@ SHOWN ssize_t getrandom(void *to, size_t length, unsigned flags)
 SHOWN int getentropy(void *to, size_t length)
 {
     REAL(int, "getentropy", void *, size_t);
-    if (length > 256 || !keeps(HARK_KEEPS_RANDOM)) return real(to, length);
+    if (length > 256 || !KEEPS(HARK_KEEPS_RANDOM)) return real(to, length);
     return random_bytes(to, length, 0) == length ? 0 : -1;
 }
 
@@ -208,7 +249,7 @@ SHOWN int getentropy(void *to, size_t length)
 SHOWN void arc4random_buf(void *to, size_t length)
 {
     REAL(void, "arc4random_buf", void *, size_t);
-    if (!keeps(HARK_KEEPS_RANDOM) || random_bytes(to, length, 0) < length) real(to, length);
+    if (!KEEPS(HARK_KEEPS_RANDOM) || random_bytes(to, length, 0) < length) real(to, length);
 }
 
 SHOWN uint32_t arc4random(void)
@@ -222,7 +263,7 @@ SHOWN uint32_t arc4random_uniform(uint32_t below)
 {
     REAL(uint32_t, "arc4random_uniform", uint32_t);
     uint32_t number;
-    if (!keeps(HARK_KEEPS_RANDOM)) return real(below);
+    if (!KEEPS(HARK_KEEPS_RANDOM)) return real(below);
     if (next(HARK_JOURNAL_RANDOM, &number, sizeof number)) return number;
     number = real(below);
     record(HARK_JOURNAL_RANDOM, &number, sizeof number);

@@ -1,9 +1,10 @@
 #!/bin/bash
 # Programs that send what they read of clocks: a process that is killed reads the same again, and nobody notices. Without the
 # journal it is noticed, or the answer is wrong.
-# clock.sh HARK CLOCKED
-hark=$(readlink -f "$1") clocked=$(readlink -f "$2")
+# clock.sh HARK CLOCKED ALLOCATOR
+hark=$(readlink -f "$1") clocked=$(readlink -f "$2") allocator=$(readlink -f "$3")
 . "$(dirname "$0")/../shell.sh"
+export ASAN_OPTIONS="$ASAN_OPTIONS:allocator_release_to_os_interval_ms=-1" # its allocator reads a clock within the program
 tested=("$hark" run) words='hark run'
 kills=(--kill 1@50 --kill 2@150 --kill 1@152 --kill 3@220)
 
@@ -56,6 +57,10 @@ is 'random numbers are kept only if it is asked for' 4 "$(figure readings figure
 expect 0 '' -n 4 --journal clock,random --interval 0 --clusters 2 --kill 1@20 --json figures.json -- "$clocked" 30 1 child
 all_right 'children that read clocks'
 is 'children: only the readings of their parents' $((4 * (30 * 9 + 1))) "$(figure readings figures.json)"
+expect 0 '' -n 4 --journal clock --interval 0 --clusters 2 --kill 1@50 --json figures.json -- \
+  sh -c 'LD_PRELOAD=$LD_PRELOAD:$0 exec "$@"' "$allocator" "$clocked" 100 1 clock
+all_right 'an allocator that reads clocks'
+is 'an allocator: only the readings of the program' $((4 * (100 * 8 + 1))) "$(figure readings figures.json)"
 expect 1 '^hark: rank [01]: --journal: libhark_journal.so is not in this process: a program that is linked statically' \
   -n 2 --journal clock -- env -u LD_PRELOAD "$clocked" 5
 expect 0 '' -n 2 -- env -u LD_PRELOAD "$clocked" 5
