@@ -110,8 +110,10 @@ killed() {
   "$hark" run "${long[@]}" --kill 2@1500 -- "$clocked" 5000 >first 2>fifo </dev/null &
   local pid=$! line
   while read -r line; do
-    case $line in *'went back'*) kill -KILL $pid; break ;; esac
+    case $line in *'went back'*) break ;; esac
   done <fifo
+  while [ "$(ls store/r1 2>/dev/null | grep -cE '^[0-9]+$')" -lt 2 ] && kill -0 $pid; do :; done
+  kill -KILL $pid
   wait $pid 2>/dev/null
 }
 for i in 1 2 3; do
@@ -120,6 +122,12 @@ for i in 1 2 3; do
   all_right 'resumed'
   given_again 'resumed'
 done
+killed
+newest=$(ls store/r1 | grep -E '^[0-9]+$' | sort -n | tail -n 1)
+: >"store/r1/$newest"
+expect 0 "the older checkpoint [0-9]* is used" "${long[@]}" --resume --json figures.json -- "$clocked" 5000
+all_right 'resumed from an older checkpoint'
+given_again 'resumed from an older checkpoint'
 for ((i = 0; i < 20; i++)); do
   killed
   rm -r store/journal
