@@ -112,6 +112,10 @@ static char *identity(const struct supervisor *s)
     hark_words_begin(&w, options, sizeof options);
     hark_options_write(s->o->protocol->manual->options, &s->o->core, true, &w);
     fprintf(f, "protocol=%s%s", s->o->protocol->name, options);
+    if (s->o->journal != HARK_KEEPS_WTIME)
+        fprintf(f, "\njournal=%s%s%s", s->o->journal ? "wtime" : "none",
+            s->o->journal & HARK_KEEPS_CLOCK ? ",clock" : "",
+            s->o->journal & HARK_KEEPS_RANDOM ? ",random" : "");
     /* A program that is given by its path is the same one by another spelling of that. */
     errno = 0;
     char *path = strchr(s->o->program[0], '/') ? realpath(s->o->program[0], NULL) : NULL;

@@ -128,6 +128,8 @@ newest=$(ls store/r1 | grep -E '^[0-9]+$' | sort -n | tail -n 1)
 expect 0 "the older checkpoint [0-9]* is used" "${long[@]}" --resume --json figures.json -- "$clocked" 5000
 all_right 'resumed from an older checkpoint'
 given_again 'resumed from an older checkpoint'
+killed
+expect 2 'the store belongs to a job with clusters=0;1;2;3, this one has journal=wtime,clock$' "${long[@]}" --resume --journal clock -- "$clocked" 5000
 for ((i = 0; i < 20; i++)); do
   killed
   rm -r store/journal
