@@ -1,6 +1,5 @@
 /* Joining and leaving the job, and what a program may ask of it. */
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -136,9 +135,7 @@ int PMPI_Get_processor_name(char *name, int *length)
 PUBLIC(Wtime)
 double PMPI_Wtime(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    return hark_wtime(); /* the same again in a process that executes again */
 }
 
 PUBLIC(Wtick)

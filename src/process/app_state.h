@@ -43,7 +43,7 @@ struct app {
     uint64_t own[6];   /* in images: positions of stdout and stderr, number of the next collective,
                           deliveries, position in the journal, bits of the latest hark_wtime */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
-    uint64_t own_saved[4]; /* of the image, until hark_restarted */
+    uint64_t own_saved[6]; /* of the image, until hark_restarted */
     uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */
     struct hark_region *region, *captured;
     size_t region_count;

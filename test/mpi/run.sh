@@ -3,7 +3,7 @@
 # stderr, exits with 0, and prints the same each time.
 # run.sh HARK LIBRARY PROGRAM [SIZE...]
 # MORE has options of hark run for those runs in which processes die, KILLS which, with LAST for the last rank.
-hark=$1 library=$2 program=$3; shift 3
+hark=$(readlink -f "$1") library=$2 program=$(readlink -f "$3"); shift 3
 . "$(dirname "$0")/../shell.sh"
 
 runs() { # what; then arguments of hark run
@@ -19,7 +19,7 @@ for size in "${@:-4}"; do
   mv out expected
   for protocol in coordinated hydee sendet scmel team camel; do
     chosen || continue
-    runs "$protocol, $size processes, two die" --protocol $protocol $MORE ${kills//LAST/$((size - 1))}
+    runs "$protocol, $size processes, two die" --protocol $protocol ${MORE:-} ${kills//LAST/$((size - 1))}
     is "$protocol, $size processes: the answer" "$(cat expected)" "$(cat out)"
   done
 done
