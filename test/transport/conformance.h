@@ -14,6 +14,11 @@ struct conformance_transport {
     bool processes; /* its ends may live in different OS processes: the tests that fork() apply */
     bool stops;     /* poll() ends with the frame at which the sink says that it has enough */
     uint64_t chunk; /* sizes one below, at and above it are tried; 0: 32 KiB */
+    bool ghosts;    /* what a dead incarnation has half sent may still arrive whole: no news.c */
+    /* Around the whole program, before it opens or closes anything. NULL: nothing to do. `argument`
+     * is NULL, or this is a program that a test of streams.c has begun. */
+    void (*start)(char **argument);
+    void (*finish)(void);
     /* Around each test; NULL: nothing to do. */
     void (*begin)(void);
     void (*end)(void);

@@ -30,5 +30,8 @@ static void configure(struct hark_transport_config *config)
     hark_fake_join(jobs[i].network, config);
 }
 
-const struct conformance_transport conformance_subject = {
-    .name = "fake", .ops = &hark_fake_transport, .end = end, .configure = configure};
+const struct conformance_transport conformance_subject = {.name = "fake",
+    .ops = &hark_fake_transport,
+    .ghosts = true,
+    .end = end,
+    .configure = configure};

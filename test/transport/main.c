@@ -13,14 +13,10 @@ static size_t add(struct CMUnitTest *all, size_t at, const struct CMUnitTest *so
     return at + count;
 }
 
-int main(int argc, char **argv)
+static int suite(void)
 {
     struct CMUnitTest all[128];
     size_t count = 0;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    signal(SIGPIPE, SIG_IGN);
-    alarm(PATIENCE);
-    if (argc == 3) return streams_program(argv + 1);
     count = add(all, count, arguments_tests, arguments_count);
     count = add(all, count, frames_tests, frames_count);
     count = add(all, count, pressure_tests, pressure_count);
@@ -28,9 +24,9 @@ int main(int argc, char **argv)
     count = add(all, count, waiting_tests, waiting_count);
     count = add(all, count, leftovers_tests, leftovers_count);
     count = add(all, count, streams_tests, streams_count);
-    if (conformance_subject.processes) count = add(all, count, news_tests, news_count);
+    if (!conformance_subject.ghosts) count = add(all, count, news_tests, news_count);
     else
-        printf("%s lives in one process: the %zu tests of news of others do not apply\n",
+        printf("%s brings what the dead have sent: the %zu tests of news do not apply\n",
             conformance_subject.name, news_count);
     if (conformance_subject.processes) count = add(all, count, processes_tests, processes_count);
     else
@@ -43,4 +39,16 @@ int main(int argc, char **argv)
     if (!conformance_subject.garbage)
         printf("%s: nothing outside reaches it, no garbage thrown\n", conformance_subject.name);
     return _cmocka_run_group_tests(conformance_subject.name, all, count, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    char **argument = argc == 3 ? argv + 1 : NULL;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    signal(SIGPIPE, SIG_IGN);
+    alarm(PATIENCE);
+    if (conformance_subject.start) conformance_subject.start(argument);
+    int status = argument ? streams_program(argument) : suite();
+    if (conformance_subject.finish) conformance_subject.finish();
+    return status;
 }
