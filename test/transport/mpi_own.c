@@ -256,6 +256,110 @@ static void drained_wakes(void **state)
     job_end(&job);
 }
 
+/* ---- messages that are wrong ----------------------------------------------------------------- */
+
+/* A message with `payload` bytes, as rank 1 at port 41 would send it to rank 0 at port 40. */
+struct raw {
+    struct head head;
+    struct label label;
+    uint8_t payload[PIECE];
+};
+
+static struct raw *raw_new(uint32_t kind, uint64_t length)
+{
+    struct raw *r = calloc(1, sizeof *r);
+    MUST(r != NULL);
+    r->head = (struct head){.kind = kind,
+        .from = 1,
+        .from_port = 41,
+        .header = sizeof r->label,
+        .length = length,
+        .job = mpi->ports[40].job};
+    r->label = (struct label){9, length, sizeof r->label, 1, 0, 0, 0, 0};
+    fill(r->payload, sizeof r->payload, 9);
+    return r;
+}
+
+/* Sends so many bytes of it, and frees it. */
+static void raw_send(struct raw *r, struct end *to, size_t bytes)
+{
+    MPI_Request request;
+    MPI_Isend(r, (int)bytes, MPI_BYTE, 0, 40, mpi->comm, &request);
+    mpi->sent[0]++;
+    for (int done = 0; !done; end_poll(to)) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    poll_often(to);
+    free(r);
+}
+
+static void raw_frame(struct end *to, uint32_t port, uint64_t length)
+{
+    struct raw *r = raw_new(KIND_FRAME, length);
+    size_t bytes = sizeof r->head + sizeof r->label + (length < PIECE ? (size_t)length : PIECE);
+    r->head.from_port = port;
+    raw_send(r, to, bytes);
+}
+
+static void wrong_frames(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e;
+    job_begin(&job, 2);
+    open_at(&e, &job, 0, 0, "mpi:0:40");
+    knows(&e, 1, 0, "mpi:0:41");
+    raw_frame(&e, 41, 10);
+    MUST(e.count == 1 && e.t->figures.refused == 0); /* it can be said like this */
+    raw_frame(&e, 42, 10);
+    MUST(e.count == 1 && e.t->figures.refused == 1); /* that process is not there */
+    raw_frame(&e, 41, 2 * PIECE);
+    MUST(e.open_places == 1);
+    raw_frame(&e, 41, 2 * PIECE);
+    MUST(e.open_places == 1 && e.t->figures.refused == 2); /* the last one is not whole */
+    raw_frame(&e, 41, 10);
+    MUST(e.count == 1 && e.t->figures.refused == 3);
+    knows(&e, 1, 1, NULL);
+    end_poll(&e);
+    MUST(e.open_places == 0 && e.broken == 1);
+    end_close(&e);
+    job_end(&job);
+}
+
+static void raw_ack(struct end *to, uint32_t inc, uint64_t at)
+{
+    struct raw *r = raw_new(KIND_ACK, 0);
+    r->head.from_inc = inc;
+    r->head.at = at;
+    raw_send(r, to, sizeof r->head);
+}
+
+/* What was never sent can not have been taken, and a dead incarnation takes nothing. */
+static void wrong_acknowledgements(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e;
+    struct parcel p;
+    job_begin(&job, 2);
+    open_at(&e, &job, 0, 0, "mpi:0:40");
+    knows(&e, 1, 3, NULL);
+    parcel_make(&p, &e, 1, 3, 1, 0, 20 * MIB);
+    MUST(parcel_send(&p, &e) == HARK_T_AGAIN);
+    uint64_t done = p.out.done;
+    raw_ack(&e, 2, 300000);
+    raw_ack(&e, 4, 300000);
+    raw_ack(&e, 3, 5 * MIB);
+    raw_ack(&e, 3, UINT64_MAX);
+    MUST(parcel_send(&p, &e) == HARK_T_AGAIN && p.out.done == done);
+    raw_ack(&e, 3, 300000);
+    MUST(parcel_send(&p, &e) == HARK_T_AGAIN && p.out.done > done);
+    done = p.out.done;
+    raw_ack(&e, 3, 200000); /* it took more already */
+    MUST(parcel_send(&p, &e) == HARK_T_AGAIN && p.out.done == done);
+    parcel_free(&p);
+    end_close(&e);
+    job_end(&job);
+}
+
 /* ---- what outlives its end ------------------------------------------------------------------- */
 
 /* close() with messages under way: they are sent all the same. */
@@ -301,8 +405,8 @@ static void nothing_is_left(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {TEST(early), TEST(late), TEST(other_owner), TEST(addresses),
-        TEST(chosen_again), TEST(options), TEST(news_wake), TEST(drained_wakes),
-        TEST(close_while_sending), TEST(nothing_is_left)};
+        TEST(chosen_again), TEST(options), TEST(news_wake), TEST(drained_wakes), TEST(wrong_frames),
+        TEST(wrong_acknowledgements), TEST(close_while_sending), TEST(nothing_is_left)};
     char error[200] = "";
     alarm(120);
     if (hark_mpi_new(&mpi, MPI_COMM_SELF, error) != HARK_T_EINVAL || mpi != NULL ||

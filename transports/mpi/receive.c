@@ -63,7 +63,7 @@ static void begin_half(
     void *place = e->sink.place(e->sink.self, frame);
     hub_lock(e->mpi);
     p->half.place = place;
-    if (place && !p->half.lost) memcpy(place, payload, PIECE);
+    if (place) memcpy(place, payload, PIECE);
 }
 
 static void end_half(struct end *e, struct peer *p)
