@@ -191,7 +191,6 @@ static int look(struct end *e, bool *found)
     int status = hark_mpi_progress(e->mpi, e->head.error);
     *found = e->queue.first || e->lost || e->go || e->trouble;
     if (*found) e->go = false;
-    e->asleep = !*found;
     hub_unlock(e->mpi);
     return status;
 }

@@ -54,7 +54,6 @@ struct end {
     uint32_t sending;    /* messages that MPI is not through with */
     int trouble;         /* what poll() is to answer when nothing arrived; 0: none */
     bool go;             /* something has got better: wait() returns */
-    bool asleep;         /* a thread is in wait(): its event ends that */
     int event;           /* descriptor, for wake() */
     char address[32];
 };

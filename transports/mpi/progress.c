@@ -1,19 +1,9 @@
 /* progress.c: messages of MPI: sent, received, given to the end at their port. */
 #include "end.h"
 
-#include <unistd.h>
-
 enum { COMING_MOST = 64, RECEIVED_A_TURN = 256, SENDS_A_TURN = 32 };
 
 /* ---- sending --------------------------------------------------------------------------------- */
-
-static void wake_up(struct end *e)
-{
-    static const uint64_t one = 1;
-    if (!e->asleep) return;
-    e->asleep = false;
-    (void)!write(e->event, &one, sizeof one);
-}
 
 static void has_left(struct message *m)
 {
@@ -21,7 +11,6 @@ static void has_left(struct message *m)
     free(m);
     if (!e || --e->sending > 0) return;
     e->go = true; /* someone may wait until all is drained */
-    wake_up(e);
 }
 
 int hark_mpi_post(struct end *e, struct message *m)
@@ -91,7 +80,6 @@ static void deliver(struct port *at, struct message *m)
     if (is_ack && to && to != &at->early) hark_mpi_acked(e, m);
     if (is_ack || !to) free(m);
     else queue_put(to, m);
-    if (e && (e->go || e->queue.first)) wake_up(e);
 }
 
 /* A message that MPI has matched is received: its memory must be here first. */

@@ -37,7 +37,7 @@ void hark_mpi_acked(struct end *e, struct message *m)
     uint32_t number = number_of(e, h->from);
     struct peer *p = number <= e->ranks ? e->peers[number] : NULL;
     if (!p || h->from_inc != p->inc) return;
-    if (h->at <= p->acked || h->at > p->sent) return;
+    if (h->at > p->sent) return;
     p->acked = h->at;
     if (p->stalled) e->go = true;
 }
