@@ -17,6 +17,17 @@ done
 
 is 'app, with the library of journals' '2 processes, 15' \
   "$(LD_LIBRARY_PATH=$libraries timeout 60 "$prefix/bin/hark" run -n 2 --journal clock -- ./app 2>&1 </dev/null)"
+# The transport over MPI, where it was built: each library with its own MPI.
+for file in "$libraries"/pkgconfig/hark-transport-mpi-*.pc; do
+  [ -e "$file" ] || continue
+  package=$(basename "$file" .pc) mpi=$(sed -n 's/^Requires: hark, //p' "$file")
+  holds "$package: shared" "$cc" -std=c11 -Wall -Wextra -Werror "$here/../../examples/embed_mpi.c" -o "$package" \
+    $(packages --cflags --libs "$package") $(pkg-config --cflags --libs "$mpi") # whose prefix is not ours
+  is "$package: the shared libraries it asks for" "libhark.so.0.1 lib${package//-/_}.so.0.1" \
+    "$(readelf -d "$package" | sed -n 's/.*NEEDED.*\[\(libhark.*\)\]/\1/p' | LC_ALL=C sort | paste -sd' ')"
+  is "$package: what it exports" 'hark_mpi_free hark_mpi_join hark_mpi_new hark_mpi_transport' \
+    "$(nm -D --defined-only "$libraries/lib${package//-/_}.so" | awk '{print $3}' | LC_ALL=C sort | paste -sd' ')"
+done
 
 # Where there are the static ones only, or a program wants them.
 rm "$libraries"/libhark*.so*
