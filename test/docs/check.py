@@ -19,8 +19,8 @@ FOLDERS = SOURCES + ["docs"]
 COMMANDS = ["run", "store", "check", "replay", "sim", "partition", "balance", "trace"]
 # Files of the reader's or of the system, which examples name.
 FOREIGN_FILES = {"program.c", "stdio.h", "mpi.h", "signal.h"}
-# Options of other programs, which a document names beside ours: pkg-config, sbatch, gcovr.
-FOREIGN_OPTIONS = {"--static", "--signal", "--requeue", "--exclude-throw-branches",
+# Options of other programs, which a document names beside ours: pkg-config, sbatch, gcovr, mpirun.
+FOREIGN_OPTIONS = {"--static", "--enable-recovery", "--signal", "--requeue", "--exclude-throw-branches",
                    "--exclude-unreachable-branches"}
 FILE_NAME = re.compile(r"(?<![\w/.*<-])((?:[\w{},*-]+/)*[\w{},*-]+"
                        r"\.(?:c|h|cc|sh|py|md|mjs|hark|svg|build))(?![\w/])")

@@ -112,6 +112,30 @@ static void late(void **state)
     job_end(&job);
 }
 
+/* The next incarnation may open elsewhere. */
+static void moved(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end from, to;
+    job_begin(&job, 2);
+    open_at(&from, &job, 0, 0, "mpi:0:70");
+    for (uint32_t inc = 0; inc < 3; inc++) {
+        char at[32];
+        snprintf(at, sizeof at, "mpi:0:%u", 71 + inc);
+        knows(&from, 1, inc, NULL);
+        send_now(&from, 1, inc, 10 + inc, 400000); /* kept, for it is not known where */
+        open_at(&to, &job, 1, inc, at);
+        knows(&from, 1, inc, at);
+        send_now(&from, 1, inc, 20 + inc, 400000);
+        until_count(&to, 2, &to, 1);
+        MUST(end_heard(&to, 10 + inc) == 1 && end_heard(&to, 20 + inc) == 1);
+        end_close(&to);
+    }
+    end_close(&from);
+    job_end(&job);
+}
+
 /* A port belongs to one process: what came for another one is dropped when that opens. */
 static void other_owner(void **state)
 {
@@ -404,9 +428,10 @@ static void nothing_is_left(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {TEST(early), TEST(late), TEST(other_owner), TEST(addresses),
-        TEST(chosen_again), TEST(options), TEST(news_wake), TEST(drained_wakes), TEST(wrong_frames),
-        TEST(wrong_acknowledgements), TEST(close_while_sending), TEST(nothing_is_left)};
+    const struct CMUnitTest tests[] = {TEST(early), TEST(late), TEST(moved), TEST(other_owner),
+        TEST(addresses), TEST(chosen_again), TEST(options), TEST(news_wake), TEST(drained_wakes),
+        TEST(wrong_frames), TEST(wrong_acknowledgements), TEST(close_while_sending),
+        TEST(nothing_is_left)};
     char error[200] = "";
     alarm(120);
     if (hark_mpi_new(&mpi, MPI_COMM_SELF, error) != HARK_T_EINVAL || mpi != NULL ||

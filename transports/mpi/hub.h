@@ -7,7 +7,7 @@
 #include "include/hark/mpi_transport.h"
 #include "message.h"
 
-#define PORTS_MOST 32768 /* MPI allows any implementation no smaller range of tags */
+#define PORTS_MOST 32768 /* every MPI has the tags 0 .. 32767 */
 /* So much a receiver may have taken without having told. A window has room for this, for the first
  * message of a long frame, which is told with the next one only, and for that; or both would wait.
  */

@@ -12,9 +12,9 @@
  * Each logical process is an end; a rank may hold many. The address of an end is "mpi:RANK:PORT":
  * its rank in the communicator, and its number on this rank, 0 .. 32767. config.address may choose
  * the port, so that every process can know all addresses before any end is open; NULL: the
- * transport chooses one. A port belongs to one process of one job at a time. Frames that arrive
- * before their incarnation opens there are kept for it; frames for an incarnation that has closed
- * are dropped.
+ * transport chooses one. A port belongs to one process of one job; before another one opens there,
+ * all ranks must know that the last one has closed. Frames that arrive before their incarnation
+ * opens there are kept for it; frames for an incarnation that has closed are dropped.
  *
  * The library never calls MPI_Init or MPI_Finalize. It uses a duplicate of the communicator, so its
  * messages never meet those of the embedder. Every function but wake() calls MPI, under one lock
