@@ -44,6 +44,23 @@ void hark_mpi_layout_add_int(struct layout *l, MPI_Count value);
 struct type *hark_mpi_derive(int combiner, bool large, size_t parts);
 void hark_mpi_derive_part(struct type *t, size_t i, struct type *part, size_t count);
 
+/* In the standard a bound that is set stays one in datatypes made of it, and an extent without such
+ * bounds is a multiple of the strictest alignment inside. MPICH's programs are used to less: only
+ * MPI_LB and MPI_UB count for more than other bounds, where they are named, and only structures
+ * have such an extent. */
+#if defined(HARK_MPI_MPICH)
+enum { BOUNDS_STAY = false, ALL_ARE_ALIGNED = false };
+#else
+enum { BOUNDS_STAY = true, ALL_ARE_ALIGNED = true };
+#endif
+/* The bounds of t are set. */
+static inline void hark_mpi_bounds_set(struct type *t, MPI_Aint lower, MPI_Aint extent)
+{
+    t->lower = lower;
+    t->extent = extent;
+    t->marked_lower = t->marked_upper = BOUNDS_STAY;
+}
+
 /* Lower and upper bound of a datatype, while its blocks are added. */
 struct bound {
     bool known;
@@ -54,7 +71,7 @@ struct bounds {
 };
 /* `count` elements, one behind the other. */
 void hark_mpi_bounds_add(struct bounds *b, MPI_Aint at, MPI_Count count, const struct type *of);
-void hark_mpi_bounds_end(struct type *t, const struct bounds *b);
+void hark_mpi_bounds_end(struct type *t, const struct bounds *b, bool aligned);
 /* Fills in what follows from pattern, parts, and bounds. */
 void hark_mpi_type_complete(struct type *t);
 

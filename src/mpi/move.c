@@ -84,6 +84,49 @@ static void move_strided(
     m->packed += length * count;
 }
 
+/* The same for blocks at any places. */
+#define MOVE_PLACES(to, from, packed, length)                                                      \
+    for (size_t i = 0; i < count; i++) {                                                           \
+        memcpy(to, from, length);                                                                  \
+        packed += length;                                                                          \
+    }                                                                                              \
+    break;
+
+static void gather_places(
+    uint8_t *to, uintptr_t at, const ptrdiff_t *place, size_t count, size_t length)
+{
+#define GATHER_PLACES(n)                                                                           \
+    case n: MOVE_PLACES(to, memory(at + (uintptr_t)place[i]), to, n)
+    switch (length) {
+        LENGTHS(GATHER_PLACES)
+    default: MOVE_PLACES(to, memory(at + (uintptr_t)place[i]), to, length)
+    }
+}
+
+static void scatter_places(
+    uintptr_t at, const ptrdiff_t *place, const uint8_t *from, size_t count, size_t length)
+{
+#define SCATTER_PLACES(n)                                                                          \
+    case n: MOVE_PLACES(memory(at + (uintptr_t)place[i]), from, from, n)
+    switch (length) {
+        LENGTHS(SCATTER_PLACES)
+    default: MOVE_PLACES(memory(at + (uintptr_t)place[i]), from, from, length)
+    }
+}
+
+static void move_places(
+    struct mover *m, uintptr_t at, const ptrdiff_t *place, size_t count, size_t length)
+{
+    switch (m->does) {
+    case PACK: gather_places(m->packed, at, place, count, length); break;
+    case UNPACK: scatter_places(at, place, m->packed, count, length); break;
+    case VISIT:
+        for (size_t i = 0; i < count; i++) m->visit(m->argument, (ptrdiff_t)at + place[i], length);
+        return;
+    }
+    m->packed += length * count;
+}
+
 /* ---- patterns ---------------------------------------------------------------------------------
  */
 
@@ -100,6 +143,7 @@ static void whole(const struct pattern *p, uintptr_t at, struct mover *m)
     case SHAPE_NOTHING: break;
     case SHAPE_BLOCK: move(m, here, p->length); break;
     case SHAPE_STRIDED: move_strided(m, here, p->length, p->count, p->stride); break;
+    case SHAPE_PLACES: move_places(m, here, p->place, p->count, p->length); break;
     case SHAPE_BLOCKS:
         for (const struct block *b = p->block; b < p->block + p->count; b++)
             move(m, here + (uintptr_t)b->at, b->length);
@@ -120,16 +164,31 @@ static void some(
 static void some_of_one(const struct pattern *p, uintptr_t at, size_t which, size_t skip,
     size_t length, struct mover *m)
 {
+    const uintptr_t here = at + (uintptr_t)p->at;
     switch (p->shape) {
+    case SHAPE_NOTHING:
+    case SHAPE_BLOCK: break;
     case SHAPE_STRIDED: move(m, round_at(p, at, which) + skip, length); break;
-    case SHAPE_BLOCKS: move(m, at + (uintptr_t)(p->at + p->block[which].at) + skip, length); break;
+    case SHAPE_PLACES: move(m, here + (uintptr_t)p->place[which] + skip, length); break;
+    case SHAPE_BLOCKS: move(m, here + (uintptr_t)p->block[which].at + skip, length); break;
     case SHAPE_LOOP: some(p->body, round_at(p, at, which), skip, length, m); break;
-    case SHAPE_LIST: some(&p->member[which], at + (uintptr_t)p->at, skip, length, m); break;
-    default: break;
+    case SHAPE_LIST: some(&p->member[which], here, skip, length, m); break;
     }
 }
 
-/* Rounds of one size. */
+/* Rounds `first` .. `first + count`, or blocks of one length. */
+static void rounds(
+    const struct pattern *p, uintptr_t at, size_t first, size_t count, struct mover *m)
+{
+    if (p->shape == SHAPE_STRIDED) {
+        move_strided(m, round_at(p, at, first), p->length, count, p->stride);
+    } else if (p->shape == SHAPE_PLACES) {
+        move_places(m, at + (uintptr_t)p->at, p->place + first, count, p->length);
+    } else {
+        for (size_t i = first; i < first + count; i++) whole(p->body, round_at(p, at, i), m);
+    }
+}
+
 static void some_rounds(
     const struct pattern *p, uintptr_t at, size_t skip, size_t length, struct mover *m)
 {
@@ -139,13 +198,8 @@ static void some_rounds(
         some_of_one(p, at, i++, in, rest, m);
         length -= rest;
     }
-    size_t full = length / size;
-    if (p->shape == SHAPE_STRIDED && full) {
-        move_strided(m, round_at(p, at, i), p->length, full, p->stride);
-        i += full;
-    } else {
-        for (; full; full--) whole(p->body, round_at(p, at, i++), m);
-    }
+    rounds(p, at, i, length / size, m);
+    i += length / size;
     if (length % size) some_of_one(p, at, i, 0, length % size, m);
 }
 
@@ -192,6 +246,7 @@ static void some(const struct pattern *p, uintptr_t at, size_t skip, size_t leng
     case SHAPE_NOTHING: break;
     case SHAPE_BLOCK: move(m, at + (uintptr_t)p->at + skip, length); break;
     case SHAPE_STRIDED:
+    case SHAPE_PLACES:
     case SHAPE_LOOP: some_rounds(p, at, skip, length, m); break;
     case SHAPE_BLOCKS:
     case SHAPE_LIST: some_members(p, at, skip, length, m); break;

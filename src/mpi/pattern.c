@@ -121,11 +121,29 @@ static void add_member(struct pattern_list *l, const struct pattern *p)
     l->member[l->members++] = *p;
 }
 
-/* Have all blocks one length, and are they at equal distances? */
-static bool are_regular(const struct block *b, size_t n)
+static size_t common_divisor(size_t a, size_t b)
 {
-    for (size_t i = 1; i < n; i++)
-        if (b[i].length != b[0].length || b[i].at - b[i - 1].at != b[1].at - b[0].at) return false;
+    while (b) {
+        size_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* The length of pieces that all blocks can be cut into: pieces of one length are faster than blocks
+ * of two, unless they are many more. 0: there is none. */
+static size_t piece_length(const struct block *b, size_t n)
+{
+    size_t piece = b[0].length, total = b[n - 1].before + b[n - 1].length;
+    for (size_t i = 1; i < n && piece > 1; i++) piece = common_divisor(piece, b[i].length);
+    return total == piece * n || (piece >= 4 && total / piece <= 2 * n) ? piece : 0;
+}
+
+static bool are_equally_far(const struct block *b, size_t n)
+{
+    for (size_t i = 2; i < n; i++)
+        if (b[i].at - b[i - 1].at != b[1].at - b[0].at) return false;
     return true;
 }
 
@@ -144,25 +162,49 @@ static struct pattern of_blocks(const struct block *b, size_t n)
     return p;
 }
 
+/* Blocks that are cut into pieces of one length: their places are enough. */
+static struct pattern of_places(struct arena *a, const struct block *b, size_t n, size_t piece)
+{
+    struct pattern p = of_blocks(b, n);
+    size_t pieces = p.size / piece, used = 0;
+    ptrdiff_t *place = hark_mpi_memory(pieces * sizeof *place);
+    for (size_t i = 0; i < n; i++)
+        for (size_t in = 0; in < b[i].length; in += piece) place[used++] = b[i].at + (ptrdiff_t)in;
+    hark_mpi_arena_adopt(a, place);
+    p.shape = SHAPE_PLACES;
+    p.length = piece;
+    p.count = pieces;
+    p.place = place;
+    return p;
+}
+
+/* The pattern of blocks: takes over their memory. */
+static struct pattern take_blocks(struct arena *a, struct block *b, size_t n)
+{
+    size_t piece = piece_length(b, n), total = b[n - 1].before + b[n - 1].length;
+    struct pattern p;
+    if (piece == 0) {
+        hark_mpi_arena_adopt(a, b);
+        return of_blocks(b, n);
+    }
+    if (n == 1) {
+        p = hark_mpi_pattern_shift(hark_mpi_pattern_block(b->length), b->at);
+    } else if (piece * n == total && are_equally_far(b, n)) {
+        p = strided(b->at, b->length, n, b[1].at - b->at);
+    } else {
+        p = of_places(a, b, n, piece);
+    }
+    free(b);
+    return p;
+}
+
 /* The blocks so far become a member. */
 static void flush(struct pattern_list *l)
 {
-    struct block *b = l->block;
-    size_t n = l->blocks;
-    struct pattern p;
+    if (l->blocks == 0) return;
+    struct pattern p = take_blocks(l->arena, l->block, l->blocks);
     l->block = NULL;
     l->blocks = l->room = 0;
-    if (n == 0) return;
-    if (n == 1) {
-        p = hark_mpi_pattern_shift(hark_mpi_pattern_block(b->length), b->at);
-        free(b);
-    } else if (are_regular(b, n)) {
-        p = strided(b->at, b->length, n, b[1].at - b->at);
-        free(b);
-    } else {
-        p = of_blocks(b, n);
-        hark_mpi_arena_adopt(l->arena, b);
-    }
     add_member(l, &p);
 }
 
@@ -177,6 +219,8 @@ void hark_mpi_pattern_add(struct pattern_list *l, const struct pattern *p)
     } else if (p->shape == SHAPE_BLOCKS && p->count <= FEW) {
         for (size_t i = 0; i < p->count; i++)
             add_block(l, p->at + p->block[i].at, p->block[i].length);
+    } else if (p->shape == SHAPE_PLACES && p->count <= FEW) {
+        for (size_t i = 0; i < p->count; i++) add_block(l, p->at + p->place[i], p->length);
     } else {
         flush(l);
         add_member(l, p);

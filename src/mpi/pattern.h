@@ -16,7 +16,8 @@ enum shape {
     SHAPE_NOTHING, /* no byte */
     SHAPE_BLOCK,   /* `length` bytes at `at` */
     SHAPE_STRIDED, /* `count` blocks of `length` bytes, the first at `at`, `stride` bytes apart */
-    SHAPE_BLOCKS,  /* `count` blocks of any lengths, at any places: block[] */
+    SHAPE_PLACES,  /* `count` blocks of `length` bytes at any places: place[] */
+    SHAPE_BLOCKS,  /* `count` blocks of any lengths at any places: block[] */
     SHAPE_LOOP,    /* `count` times `body`, `stride` bytes apart */
     SHAPE_LIST     /* `count` patterns: member[] */
 };
@@ -34,6 +35,7 @@ struct pattern {
     size_t length, count;
     ptrdiff_t stride;
     union {
+        const ptrdiff_t *place;
         const struct block *block;
         const struct pattern *body, *member;
     };

@@ -64,7 +64,7 @@ static const struct basic basics[] = {
     SIGNED(OFFSET, MPI_Offset, INT64, 8),
     SIGNED(COUNT, MPI_Count, INT64, 8),
     PLAIN(C_BOOL, bool, BOOL, 1),
-    COMPLEX(C_FLOAT_COMPLEX, float _Complex, COMPLEX_FLOAT, 8),
+    COMPLEX(C_COMPLEX, float _Complex, COMPLEX_FLOAT, 8),
     COMPLEX(C_DOUBLE_COMPLEX, double _Complex, COMPLEX_DOUBLE, 16),
     COMPLEX_EXTENDED(C_LONG_DOUBLE_COMPLEX, long double _Complex, COMPLEX_LONG_DOUBLE, 32),
     PLAIN(CXX_BOOL, bool, BOOL, 1),

@@ -10,9 +10,7 @@ static int dimension(int order, int dimensions, int i)
 /* An array's bounds are those of the whole. */
 static void bound_by(struct type *t, MPI_Aint extent)
 {
-    t->lower = 0;
-    t->extent = extent;
-    t->marked_lower = t->marked_upper = true;
+    hark_mpi_bounds_set(t, 0, extent);
     hark_mpi_type_complete(t);
 }
 

@@ -37,27 +37,28 @@ void hark_mpi_bounds_add(struct bounds *b, MPI_Aint at, MPI_Count count, const s
     MPI_Aint last = (MPI_Aint)(count - 1) * of->extent;
     MPI_Aint low = at + of->lower + (last < 0 ? last : 0);
     MPI_Aint high = at + of->lower + of->extent + (last > 0 ? last : 0);
+    bool is_marker = of->o.predefined && of->size == 0; /* MPI_LB or MPI_UB */
     if (of->marked_lower) lower(&b->marked_lower, low);
-    else if (of->basics) lower(&b->lower, low);
+    else if (!is_marker) lower(&b->lower, low);
     if (of->marked_upper) raise(&b->marked_upper, high);
-    else if (of->basics) raise(&b->upper, high);
+    else if (!is_marker) raise(&b->upper, high);
 }
 
-/* MPI 4.0, 5.1: an extent without markers is a multiple of the strictest alignment inside. */
 static MPI_Aint padded(const struct type *t, MPI_Aint extent)
 {
     MPI_Aint alignment = t->alignment ? (MPI_Aint)t->alignment : 1;
     return extent <= 0 ? extent : (extent + alignment - 1) / alignment * alignment;
 }
 
-void hark_mpi_bounds_end(struct type *t, const struct bounds *b)
+void hark_mpi_bounds_end(struct type *t, const struct bounds *b, bool aligned)
 {
-    t->marked_lower = b->marked_lower.known;
-    t->marked_upper = b->marked_upper.known;
-    t->lower = t->marked_lower ? b->marked_lower.at : b->lower.at;
-    MPI_Aint upper = t->marked_upper ? b->marked_upper.at : b->upper.at;
+    bool marked_lower = b->marked_lower.known, marked_upper = b->marked_upper.known;
+    MPI_Aint upper = marked_upper ? b->marked_upper.at : b->upper.at;
+    t->lower = marked_lower ? b->marked_lower.at : b->lower.at;
     t->extent = upper - t->lower;
-    if (!t->marked_lower && !t->marked_upper) t->extent = padded(t, t->extent);
+    if (aligned && !marked_lower && !marked_upper) t->extent = padded(t, t->extent);
+    t->marked_lower = BOUNDS_STAY && marked_lower;
+    t->marked_upper = BOUNDS_STAY && marked_upper;
 }
 
 void hark_mpi_type_complete(struct type *t)
@@ -92,7 +93,7 @@ static struct type *vector(
         hark_mpi_pattern_repeat(&old->pattern, (size_t)length, old->extent), (size_t)count, stride);
     if (count) hark_mpi_bounds_add(&b, 0, length, old);
     if (count) hark_mpi_bounds_add(&b, (MPI_Aint)(count - 1) * stride, length, old);
-    hark_mpi_bounds_end(t, &b);
+    hark_mpi_bounds_end(t, &b, ALL_ARE_ALIGNED);
     hark_mpi_type_complete(t);
     return t;
 }
@@ -184,10 +185,10 @@ static void build(struct building *b, MPI_Aint at, MPI_Count length, const struc
     hark_mpi_pattern_add(&b->list, &p);
 }
 
-static void built(struct building *b, struct type *t)
+static void built(struct building *b, struct type *t, bool aligned)
 {
     t->pattern = hark_mpi_pattern_end(&b->list);
-    hark_mpi_bounds_end(t, &b->bounds);
+    hark_mpi_bounds_end(t, &b->bounds, aligned);
     hark_mpi_type_complete(t);
 }
 
@@ -204,7 +205,7 @@ static struct type *indexed(int combiner, bool large, MPI_Count count, struct nu
         elements += (size_t)n;
     }
     hark_mpi_derive_part(t, 0, old, elements);
-    built(&b, t);
+    built(&b, t, ALL_ARE_ALIGNED);
     return t;
 }
 
@@ -273,7 +274,7 @@ static struct type *structure(bool large, MPI_Count count, struct numbers length
         hark_mpi_derive_part(t, i, old, (size_t)n);
         build(&b, (MPI_Aint)number(displacements, i), n, old);
     }
-    built(&b, t);
+    built(&b, t, true);
     hark_mpi_layout_add(t->layout, INTEGERS, count);
     hark_mpi_layout_add_all(t->layout, INTEGERS, lengths, (size_t)count);
     hark_mpi_layout_add_all(t->layout, ADDRESSES, displacements, (size_t)count);
@@ -323,9 +324,7 @@ static struct type *again(int combiner, bool large, struct type *old)
 static struct type *resized(bool large, MPI_Aint lower_bound, MPI_Aint extent, struct type *old)
 {
     struct type *t = again(MPI_COMBINER_RESIZED, large, old);
-    t->lower = lower_bound;
-    t->extent = extent;
-    t->marked_lower = t->marked_upper = true;
+    hark_mpi_bounds_set(t, lower_bound, extent);
     hark_mpi_type_complete(t);
     hark_mpi_layout_add(t->layout, ADDRESSES, lower_bound);
     hark_mpi_layout_add(t->layout, ADDRESSES, extent);

@@ -122,8 +122,14 @@ static int give(int combiner, int digits, int exponent, MPI_Datatype like, MPI_D
 }
 
 /* MPI_UNDEFINED is no wish, and a negative number in all interfaces. */
+static int wish(int number)
+{
+    return number == MPI_UNDEFINED ? 0 : number;
+}
+
 #define F90_REAL(name, combiner)                                                                   \
-    PUBLIC(name) int PMPI_##name(int digits, int exponent, MPI_Datatype *newtype)                  \
+    PUBLIC(name)                                                                                   \
+    int PMPI_##name(int digits, int exponent, MPI_Datatype *newtype)                               \
     {                                                                                              \
         NEED_OPEN();                                                                               \
         NEED(NULL, newtype, MPI_ERR_ARG, "newtype is NULL");                                       \
@@ -132,7 +138,8 @@ static int give(int combiner, int digits, int exponent, MPI_Datatype like, MPI_D
         *newtype = MPI_DATATYPE_NULL;                                                              \
         int code = give(combiner, digits, exponent, real_of(combiner, digits, exponent), newtype); \
         NEED(NULL, code == MPI_SUCCESS, code,                                                      \
-            "there is no kind with %d digits and exponents up to %d", digits, exponent);           \
+            "there is no kind with %d digits and exponents up to %d", wish(digits),                \
+            wish(exponent));                                                                       \
         return MPI_SUCCESS;                                                                        \
     }
 F90_REAL(Type_create_f90_real, MPI_COMBINER_F90_REAL)
