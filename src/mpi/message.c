@@ -62,7 +62,7 @@ static int send_type(
     struct comm *c, const void *data, size_t count, const struct type *t, int peer, int of, int tag)
 {
     size_t length = count * t->size;
-    if (t->contiguous || length == 0)
+    if (hark_mpi_type_is_block(t, count) || length == 0)
         return send_bytes(c, length ? at(data, t) : NULL, length, peer, of, tag);
     void *packed = hark_mpi_memory(length);
     hark_mpi_pack(t, count, data, 0, packed, length);
@@ -154,7 +154,7 @@ static int receive(struct comm *c, void *buffer, size_t count, const struct type
 {
     struct landing l = {.buffer = buffer, .count = count, .type = t};
     l.r.room = count * t->size;
-    if (t->contiguous) l.r.data = (void *)(uintptr_t)at(buffer, t);
+    if (hark_mpi_type_is_block(t, count)) l.r.data = (void *)(uintptr_t)at(buffer, t);
     else l.r.land = land;
     hark_mpi_post(c, &l.r, source, of, tag);
     hark_app_complete(&l.r, call);
@@ -197,7 +197,8 @@ static int exchange(struct comm *c, const void *out, size_t out_count, const str
     int to, int out_tag, struct landing *l, int from, int in_tag, const char *call)
 {
     l->r.room = l->count * l->type->size;
-    if (l->type->contiguous) l->r.data = (void *)(uintptr_t)at(l->buffer, l->type);
+    if (hark_mpi_type_is_block(l->type, l->count))
+        l->r.data = (void *)(uintptr_t)at(l->buffer, l->type);
     else l->r.land = land;
     if (from != MPI_PROC_NULL) hark_mpi_post(c, &l->r, from, OF_MESSAGES, in_tag);
     int status = to == MPI_PROC_NULL

@@ -46,7 +46,8 @@ void hark_mpi_request_post(struct request *r)
         return;
     }
     *h = (struct hark_request){.room = (size_t)r->count * r->type->size};
-    if (r->type->contiguous) h->data = (uint8_t *)r->buffer + r->type->true_lower;
+    if (hark_mpi_type_is_block(r->type, (size_t)r->count))
+        h->data = (uint8_t *)r->buffer + r->type->true_lower;
     else h->land = land;
     hark_mpi_post(r->comm, h, r->peer, OF_MESSAGES, r->tag);
 }

@@ -589,6 +589,68 @@ static void check_sized(void)
     HOLDS(n == 2);
 }
 
+/* The names that MPI 3.0 has removed: not every mpi.h declares them. */
+int PMPI_Type_struct(int, int[], MPI_Aint[], MPI_Datatype[], MPI_Datatype *);
+int PMPI_Type_hvector(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *);
+int PMPI_Type_hindexed(int, int[], MPI_Aint[], MPI_Datatype, MPI_Datatype *);
+int PMPI_Type_extent(MPI_Datatype, MPI_Aint *);
+int PMPI_Type_lb(MPI_Datatype, MPI_Aint *);
+int PMPI_Type_ub(MPI_Datatype, MPI_Aint *);
+int PMPI_Address(void *, MPI_Aint *);
+
+static void check_removed(void)
+{
+    int ones[] = {1, 1}, integers[3], n[3], combiner;
+    MPI_Aint at[] = {8, 32}, extent, lower, upper;
+    MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE}, t, of;
+    PMPI_Type_struct(2, ones, at, types, &t);
+    PMPI_Type_extent(t, &extent);
+    PMPI_Type_lb(t, &lower);
+    PMPI_Type_ub(t, &upper);
+    CHECK(extent == 32 && lower == 8 && upper == 40, "%ld", (long)extent);
+    MPI_Type_free(&t);
+    PMPI_Type_hvector(3, 1, 16, MPI_INT, &t);
+    MPI_Type_get_envelope(t, &n[0], &n[1], &n[2], &combiner);
+    HOLDS(n[0] == 2 && n[1] == 1 && n[2] == 1 && combiner == MPI_COMBINER_HVECTOR);
+    MPI_Type_get_contents(t, 2, 1, 1, integers, &extent, &of);
+    HOLDS(integers[0] == 3 && integers[1] == 1 && extent == 16 && of == MPI_INT);
+    MPI_Type_free(&t);
+    PMPI_Type_hindexed(2, ones, at, MPI_INT, &t);
+    PMPI_Type_extent(t, &extent);
+    HOLDS(extent == 28);
+    MPI_Type_free(&t);
+    PMPI_Address(&integers[1], &upper);
+    MPI_Get_address(&integers[0], &lower);
+    HOLDS(upper - lower == sizeof(int) && MPI_Aint_diff(upper, lower) == sizeof(int));
+    HOLDS(MPI_Aint_add(lower, 4) == upper);
+}
+
+/* Large counts: what is an int in other functions is there a large count. */
+#if MPI_VERSION >= 4
+static void check_large(void)
+{
+    const MPI_Count one[] = {1, (MPI_Count)1 << 33}, at[] = {4, (MPI_Count)1 << 40};
+    MPI_Count n[4], counts[5], length, lower, extent;
+    int combiner, small;
+    MPI_Datatype t, of;
+    MPI_Type_create_hindexed_c(2, one, at, MPI_INT, &t);
+    MPI_Type_get_envelope_c(t, &n[0], &n[1], &n[2], &n[3], &combiner);
+    HOLDS(n[0] == 0 && n[1] == 0 && n[2] == 5 && n[3] == 1 && combiner == MPI_COMBINER_HINDEXED);
+    MPI_Type_get_contents_c(t, 0, 0, 5, 1, NULL, NULL, counts, &of);
+    HOLDS(counts[0] == 2 && counts[2] == one[1] && counts[4] == at[1] && of == MPI_INT);
+    MPI_Type_size_c(t, &length);
+    MPI_Type_size(t, &small);
+    HOLDS(length == 4 * (1 + one[1]) && small == MPI_UNDEFINED);
+    MPI_Type_get_extent_c(t, &lower, &extent);
+    HOLDS(lower == 4 && extent == at[1] + 4 * one[1] - 4);
+    MPI_Type_free(&t);
+}
+#else
+static void check_large(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -596,6 +658,8 @@ int main(int argc, char **argv)
     check_external();
     check_external_extended();
     check_sized();
+    check_removed();
+    check_large();
     for (int i = 0; i < REACH; i++) full[i] = (unsigned char)(i * 7 + i / 251);
     for (int i = 0; i < 200; i++) {
         seed = (unsigned long long)i * 77777 + 1;
