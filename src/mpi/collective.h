@@ -121,6 +121,52 @@ static inline void combine(const struct call *k, struct elements from, struct el
     hark_mpi_combine(k->op, from.at, into.at, into.count, into.type);
 }
 
+/* ---- algorithms -------------------------------------------------------------------------------
+ */
+
+enum { SEGMENT = 128 << 10 }; /* bytes: longer messages go along trees in several */
+
+/* The sum so far of some neighbouring ranks, and memory for two more. */
+struct sum {
+    struct elements now;
+    bool may_change; /* it is not the program's */
+    struct elements spare[2];
+};
+
+/* `a` and `b` have room for the elements of `own`, and outlive the sum. */
+void hark_mpi_sum_begin(
+    struct sum *s, struct elements own, bool may_change, uint8_t *a, uint8_t *b);
+/* Receives elements `first` .. `first + count` of the sum of the ranks next to these, and adds
+ * them. */
+void hark_mpi_sum_take(
+    struct call *k, struct sum *s, int peer, bool peer_is_lower, size_t first, size_t count);
+/* The memory that has not the sum: after a lower peer's was added, what that peer sent. */
+uint8_t *hark_mpi_sum_other(const struct sum *s);
+/* To `result` at the root, which may be `own`. */
+void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root);
+
+void hark_mpi_one_round(struct call *k);
+void hark_mpi_barrier_by_steps(struct call *k);
+void hark_mpi_bcast_by_tree(struct call *k);
+void hark_mpi_reduce_by_tree(struct call *k);
+void hark_mpi_allreduce_by_tree(struct call *k);
+void hark_mpi_allreduce_by_doubling(struct call *k);
+void hark_mpi_allreduce_by_halving(struct call *k);
+void hark_mpi_reduce_scatter_by_tree(struct call *k);
+void hark_mpi_scan_by_chain(struct call *k);
+void hark_mpi_scan_by_doubling(struct call *k);
+void hark_mpi_allgather_by_ring(struct call *k);
+void hark_mpi_allgather_by_doubling(struct call *k);
+void hark_mpi_alltoall_by_pairs(struct call *k);
+void hark_mpi_alltoall_by_bits(struct call *k);
+
+/* Which of them: collective_choice.c. */
+void hark_mpi_choose_allreduce(struct call *k);
+void hark_mpi_choose_reduce_scatter(struct call *k);
+void hark_mpi_choose_scan(struct call *k);
+void hark_mpi_choose_allgather(struct call *k);
+void hark_mpi_choose_alltoall(struct call *k);
+
 static inline bool is_root(const struct call *k)
 {
     return k->c->remote ? k->root == MPI_ROOT : k->root == k->c->rank;

@@ -222,7 +222,7 @@ static void wait_for_round(struct collective *x, const char *call)
     end(x);
 }
 
-static void block_in_one_round(struct call *k)
+void hark_mpi_one_round(struct call *k)
 {
     struct collective x = {.k = *k};
     begin(&x);
@@ -239,7 +239,7 @@ int hark_mpi_collective_block(struct call *k, MPI_Comm comm, const char *name)
     if (code) return code;
     hark_app.collective = name + 1;
     if (k->family->block && !k->c->remote && k->c->size > 1) k->family->block(k);
-    else block_in_one_round(k);
+    else hark_mpi_one_round(k);
     hark_app.collective = NULL;
     forget_types(k);
     return k->status < 0 ? hark_mpi_status(k->c, k->status, name) : MPI_SUCCESS;
