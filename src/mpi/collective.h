@@ -54,7 +54,8 @@ struct call {
     MPI_Op operation;
     struct op *op;
     int tag;
-    int status; /* of the application layer: the first error */
+    int status;        /* of the application layer: the first error */
+    size_t sent, room; /* of the first message that is not as long as it should be */
     int sources_count, destinations_count;
     const int *sources, *destinations; /* of neighbourhoods */
 };
@@ -110,9 +111,20 @@ static inline void note_status(struct call *k, int status)
 {
     if (status < 0 && k->status >= 0) k->status = status;
 }
+static inline void note_length(struct call *k, size_t sent, size_t room)
+{
+    if (k->status < 0) return;
+    k->sent = sent;
+    k->room = room;
+    k->status = HARK_A_ETRUNCATE;
+}
 /* Errors are noted in the call; it carries on, so that nobody waits for it in vain. */
 void hark_mpi_give(struct call *k, int peer, struct elements b);
 void hark_mpi_take(struct call *k, int peer, struct elements b);
+/* Posts a receive, which has its memory. */
+void hark_mpi_expect(struct call *k, struct arrival *a, int peer, struct elements to);
+/* It is done: was the message as long as it should be? */
+void hark_mpi_arrived(struct call *k, const struct arrival *a);
 void hark_mpi_swap(struct call *k, int to, struct elements out, int from, struct elements in);
 void hark_mpi_copy(struct call *k, struct elements from, struct elements to);
 /* `into` = `from` (operation) `into`: `from` is of lower ranks. */

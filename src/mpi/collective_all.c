@@ -43,7 +43,7 @@ void hark_mpi_allgather_by_doubling(struct call *k)
     int n = k->c->size, me = k->c->rank;
     size_t length = block_bytes(one);
     uint8_t *packed = hark_mpi_memory(length * (size_t)n);
-    if (block_bytes(own) > length) note_status(k, HARK_A_ETRUNCATE);
+    if (block_bytes(own) > length) note_length(k, block_bytes(own), length);
     hark_mpi_pack(own.type, own.count, own.at, 0, packed,
         block_bytes(own) < length ? block_bytes(own) : length);
     for (int has = 1; has < n; has <<= 1) {
@@ -104,7 +104,8 @@ void hark_mpi_alltoall_by_bits(struct call *k)
     int n = k->c->size, me = k->c->rank;
     size_t length = block_bytes(in);
     uint8_t *blocks = hark_mpi_memory(length * (size_t)n);
-    if (block_bytes(hark_mpi_block(&k->out, 0)) > length) note_status(k, HARK_A_ETRUNCATE);
+    size_t sent = block_bytes(hark_mpi_block(&k->out, 0));
+    if (sent > length) note_length(k, sent, length);
     for (int i = 0; i < n && length; i++) {
         struct elements b = hark_mpi_block(&k->out, (me + i) % n);
         size_t bytes = block_bytes(b) < length ? block_bytes(b) : length;

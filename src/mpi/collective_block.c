@@ -65,9 +65,34 @@ void hark_mpi_give(struct call *k, int peer, struct elements b)
     note_status(k, hark_mpi_coll_send_type(k->c, b.at, b.count, b.type, peer, k->tag));
 }
 
+static void land(struct hark_request *r, const void *payload, size_t length)
+{
+    struct arrival *a = (struct arrival *)r;
+    hark_mpi_unpack(
+        a->to.type, a->to.count, a->to.at, 0, payload, length < r->room ? length : r->room);
+}
+
+void hark_mpi_expect(struct call *k, struct arrival *a, int peer, struct elements to)
+{
+    a->to = to;
+    uint8_t *data = to.type->contiguous ? to.at + to.type->true_lower : NULL;
+    hark_mpi_coll_post(k->c, &a->r, data, block_bytes(to), peer, k->tag);
+    if (!to.type->contiguous) a->r.land = land;
+}
+
+/* A part of a sum has to be whole; elsewhere less may come than there is room for. */
+void hark_mpi_arrived(struct call *k, const struct arrival *a)
+{
+    size_t length = a->r.info.length, room = a->r.room;
+    if (length > room || (k->family->reduces && length < room)) note_length(k, length, room);
+}
+
 void hark_mpi_take(struct call *k, int peer, struct elements b)
 {
-    note_status(k, hark_mpi_coll_recv_type(k->c, b.at, b.count, b.type, peer, k->tag));
+    struct arrival a;
+    hark_mpi_expect(k, &a, peer, b);
+    hark_app_complete(&a.r, k->name + 1);
+    hark_mpi_arrived(k, &a);
 }
 
 /* A send does not wait for its receiver, so the one may follow the other. */
@@ -79,7 +104,7 @@ void hark_mpi_swap(struct call *k, int to, struct elements out, int from, struct
 
 void hark_mpi_copy(struct call *k, struct elements from, struct elements to)
 {
-    if (block_bytes(from) > block_bytes(to)) note_status(k, HARK_A_ETRUNCATE);
+    if (block_bytes(from) > block_bytes(to)) note_length(k, block_bytes(from), block_bytes(to));
     if (block_bytes(from))
         hark_mpi_type_copy(from.at, from.count, from.type, to.at, to.count, to.type);
 }

@@ -130,6 +130,23 @@ static void count_all(struct call *k)
     for (int i = 0; i < k->c->size; i++) k->out.count += hark_mpi_block_count(&k->in, i);
 }
 
+/* As MPICH has it; to programs of Open MPI it is no error. */
+static int check_alias(struct call *k)
+{
+#if defined(HARK_MPI_MPICH)
+    const struct family *f = k->family;
+    int me = k->c->rank;
+    if (k->c->remote || f->neighbours || f->in_place == PLACE_NONE) return MPI_SUCCESS;
+    struct elements out = hark_mpi_block(&k->out, f->out_for_each ? me : 0);
+    struct elements in = hark_mpi_block(&k->in, f->in_for_each && !f->reduces ? me : 0);
+    if (out.at == in.at && block_bytes(out) && block_bytes(in))
+        BAD(k, MPI_ERR_BUFFER,
+            "the buffers to send and to receive are the same: say MPI_IN_PLACE instead");
+#endif
+    (void)k;
+    return MPI_SUCCESS;
+}
+
 static int check_sides(struct call *k)
 {
     const struct family *f = k->family;
@@ -146,6 +163,7 @@ static int check_sides(struct call *k)
     } else if (code == MPI_SUCCESS && sends) {
         code = check_blocks(k, &k->out);
     }
+    if (code == MPI_SUCCESS && sends && receives && !k->in_place) code = check_alias(k);
     return code;
 }
 
@@ -203,7 +221,7 @@ static void begin(struct collective *x)
 static void end(struct collective *x)
 {
     for (size_t i = 0; i < x->count; i++) {
-        note_status(&x->k, x->arrivals[i].r.status);
+        hark_mpi_arrived(&x->k, &x->arrivals[i]);
         hark_mpi_type_release(x->arrivals[i].to.type);
     }
     if (x->last) x->last(x);
@@ -233,6 +251,15 @@ void hark_mpi_one_round(struct call *k)
 /* ---- the three forms --------------------------------------------------------------------------
  */
 
+static int raise_noted(struct call *k)
+{
+    if (k->status != HARK_A_ETRUNCATE) return hark_mpi_status(k->c, k->status, k->name);
+    BAD(k, MPI_ERR_TRUNCATE,
+        "a message has %zu bytes, and should have %zu: the counts or datatypes of the processes "
+        "differ",
+        k->sent, k->room);
+}
+
 int hark_mpi_collective_block(struct call *k, MPI_Comm comm, const char *name)
 {
     int code = prepare(k, comm, name);
@@ -242,7 +269,7 @@ int hark_mpi_collective_block(struct call *k, MPI_Comm comm, const char *name)
     else hark_mpi_one_round(k);
     hark_app.collective = NULL;
     forget_types(k);
-    return k->status < 0 ? hark_mpi_status(k->c, k->status, name) : MPI_SUCCESS;
+    return k->status < 0 ? raise_noted(k) : MPI_SUCCESS;
 }
 
 /* A request keeps what the program may free meanwhile. */

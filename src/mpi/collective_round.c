@@ -4,21 +4,10 @@
  * order of ranks. */
 #include "collective.h"
 
-static void land(struct hark_request *r, const void *payload, size_t length)
-{
-    struct arrival *a = (struct arrival *)r;
-    hark_mpi_unpack(
-        a->to.type, a->to.count, a->to.at, 0, payload, length < r->room ? length : r->room);
-}
-
 static void expect(struct collective *x, int peer, struct elements to)
 {
-    struct arrival *a = &x->arrivals[x->count++];
-    *a = (struct arrival){.to = to};
     to.type->o.references++;
-    uint8_t *data = to.type->contiguous ? to.at + to.type->true_lower : NULL;
-    hark_mpi_coll_post(x->k.c, &a->r, data, block_bytes(to), peer, x->k.tag);
-    if (!to.type->contiguous) a->r.land = land;
+    hark_mpi_expect(&x->k, &x->arrivals[x->count++], peer, to);
 }
 
 static void give(struct collective *x, int peer, struct elements b)

@@ -26,14 +26,28 @@ static void send_to_children(
             note_status(k, hark_mpi_coll_send(k->c, data, length, (me + bit + root) % n, k->tag));
 }
 
+/* Programs of MPICH know that a broadcast which is shorter than expected is an error; to those of
+ * Open MPI it is none. */
+#if defined(HARK_MPI_MPICH)
+enum { SHORT_IS_ERROR = true };
+#else
+enum { SHORT_IS_ERROR = false };
+#endif
+
 /* The length of a message, which may be more than there is room for. */
 static size_t receive_bytes(struct call *k, void *data, size_t room, int peer)
 {
     struct hark_request r;
     hark_mpi_coll_post(k->c, &r, data, room, peer, k->tag);
     hark_app_complete(&r, k->name + 1);
-    note_status(k, r.status);
-    return r.info.length;
+    size_t length = r.info.length;
+    if (length > room || (SHORT_IS_ERROR && length < room)) note_length(k, length, room);
+    return length;
+}
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Along a binomial tree. A message shorter than a segment is the last one: who expects another
@@ -41,13 +55,14 @@ static size_t receive_bytes(struct call *k, void *data, size_t room, int peer)
 static void bcast_bytes(struct call *k, uint8_t *data, size_t total, int root)
 {
     int n = k->c->size, me = (k->c->rank - root + n) % n, bit = 1;
+    size_t at = 0, length;
     while (bit < n && !(me & bit)) bit <<= 1;
-    for (size_t at = 0, length = SEGMENT; length == SEGMENT;
-         at += length < total - at ? length : total - at) {
-        size_t room = total - at < SEGMENT ? total - at : SEGMENT;
+    do {
+        size_t room = least(total - at, SEGMENT);
         length = me == 0 ? room : receive_bytes(k, data + at, room, (me - bit + root) % n);
-        send_to_children(k, bit, data + at, length < room ? length : room, root);
-    }
+        send_to_children(k, bit, data + at, least(length, room), root);
+        at += least(length, room);
+    } while (length == SEGMENT);
 }
 
 void hark_mpi_bcast_by_tree(struct call *k)

@@ -331,6 +331,9 @@ static int reduce_local(const void *from, void *into, long long count, MPI_Datat
     if (code) return code;
     if (count > 0 && t->size > 0 && t->true_lower == 0 && (from == NULL || into == NULL))
         return hark_mpi_error(NULL, MPI_ERR_BUFFER, call, "a buffer is NULL");
+    if (from == MPI_IN_PLACE || into == MPI_IN_PLACE)
+        return hark_mpi_error(
+            NULL, MPI_ERR_BUFFER, call, "a buffer is MPI_IN_PLACE, which may not be here");
     if (count > 0 && from == into)
         return hark_mpi_error(NULL, MPI_ERR_BUFFER, call, "the two buffers are the same one");
     hark_mpi_combine(o, from, into, (size_t)count, t);
