@@ -50,6 +50,17 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* This process has room for less than the root sends: its children are to see the length. */
+static void pass_on_more(
+    struct call *k, int bit, const void *data, size_t room, size_t length, int root)
+{
+    uint8_t *whole = hark_mpi_memory(length);
+    memcpy(whole, data, room);
+    memset(whole + room, 0, length - room);
+    send_to_children(k, bit, whole, length, root);
+    free(whole);
+}
+
 /* Along a binomial tree. A message shorter than a segment is the last one: who expects another
  * length than the root sends has an error, and waits for nothing that does not come. */
 static void bcast_bytes(struct call *k, uint8_t *data, size_t total, int root)
@@ -60,7 +71,8 @@ static void bcast_bytes(struct call *k, uint8_t *data, size_t total, int root)
     do {
         size_t room = least(total - at, SEGMENT);
         length = me == 0 ? room : receive_bytes(k, data + at, room, (me - bit + root) % n);
-        send_to_children(k, bit, data + at, least(length, room), root);
+        if (length <= room) send_to_children(k, bit, data + at, length, root);
+        else pass_on_more(k, bit, data + at, room, length, root);
         at += least(length, room);
     } while (length == SEGMENT);
 }
