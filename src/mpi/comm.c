@@ -1,5 +1,6 @@
 /* Communicators: what they are made of, and how they are made. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -8,8 +9,10 @@ struct comm hark_mpi_world, hark_mpi_self;
 /* ---- contexts ---------------------------------------------------------------------------------
  */
 
-enum { WORDS = CONTEXTS / 64 };
-static uint64_t used[WORDS]; /* a bit for each context of this process */
+/* The first half of them all processes of a communicator agree on. Of the others each belongs to one
+ * process of the job, which may name it without asking anyone: MPI_Comm_idup. */
+enum { AGREED = CONTEXTS / 2, WORDS = AGREED / 64 };
+static uint64_t used[CONTEXTS / 64]; /* a bit for each context of this process */
 
 static void mark(uint16_t context, bool is_used)
 {
@@ -38,6 +41,17 @@ static int lowest_free(const uint64_t word[WORDS])
     for (int i = 0; i < WORDS; i++)
         for (int bit = 0; ~word[i] && bit < 64; bit++)
             if (!(word[i] >> bit & 1)) return i * 64 + bit;
+    return -1;
+}
+
+/* One of this process's own; negative: there is none. */
+static int own_context(void)
+{
+    for (int i = AGREED + hark_rank(); i < CONTEXTS; i += hark_size()) {
+        if (used[i / 64] >> i % 64 & 1) continue;
+        mark((uint16_t)i, true);
+        return i;
+    }
     return -1;
 }
 
@@ -83,7 +97,7 @@ static int unite(const struct members *m, uint64_t word[WORDS])
 static int agree(const struct members *m)
 {
     uint64_t word[WORDS];
-    memcpy(word, used, sizeof used);
+    memcpy(word, used, sizeof(uint64_t[WORDS]));
     if (m->g->size > 1 && unite(m, word) < 0) return -1;
     int context = lowest_free(word);
     if (context >= 0) mark((uint16_t)context, true);
@@ -133,7 +147,7 @@ struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint1
 void hark_mpi_comm_release(struct comm *c)
 {
     if (--c->o.references || c->o.predefined) return;
-    hark_mpi_context_free(c->context);
+    if (c->context) hark_mpi_context_free(c->context);
     hark_mpi_group_release(c->group);
     if (c->remote) hark_mpi_group_release(c->remote);
     if (c->local) hark_mpi_comm_release(c->local);
@@ -334,22 +348,109 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     return code;
 }
 
-/* The duplicate is made at once: all processes of c call this, and wait for each other here. */
+/* ---- duplicates that are complete later -------------------------------------------------------
+ *
+ * The first process of the communicator names the contexts, and sends them when it starts: no
+ * process sends anything later, so none depends on what others wait for. */
+
+struct contexts {
+    uint16_t own, local; /* local: of an intercommunicator */
+};
+
+static void take_contexts(struct comm *d, struct contexts named)
+{
+    d->context = named.own;
+    mark(named.own, true);
+    if (d->local == NULL) return;
+    d->local->context = named.local;
+    mark(named.local, true);
+}
+
+static void land_contexts(struct hark_request *at, const void *payload, size_t length)
+{
+    struct request *r = (struct request *)((char *)at - offsetof(struct request, receive));
+    struct contexts named;
+    if (length != sizeof named) hark_mpi_fatal(1, "MPI_Comm_idup: a message of %zu bytes", length);
+    memcpy(&named, payload, sizeof named);
+    take_contexts(r->buffer, named);
+}
+
+static int send_contexts(struct comm *c, struct group *to, struct contexts named, int tag)
+{
+    int status = HARK_A_OK;
+    for (int i = 0; i < to->size && status >= 0; i++) {
+        int rank = hark_mpi_group_world_rank(to, i);
+        if (rank == hark_rank()) continue;
+        status = hark_app_send(
+            &named, sizeof named, rank, hark_mpi_context(c, OF_COLLECTIVES), tag);
+    }
+    return status;
+}
+
+static int name_contexts(struct comm *c, struct comm *d, int tag, MPI_Request *request)
+{
+    int own = own_context(), local = c->remote ? own_context() : 0;
+    if (own < 0 || local < 0) return NO_CONTEXT(c);
+    struct contexts named = {(uint16_t)own, (uint16_t)local};
+    int status = send_contexts(c, c->group, named, tag);
+    if (c->remote && status >= 0) status = send_contexts(c, c->remote, named, tag);
+    take_contexts(d, named);
+    *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    return hark_mpi_status(c, status, "MPI_Comm_idup");
+}
+
+static void await_contexts(struct comm *c, struct comm *d, int from, int tag, MPI_Request *request)
+{
+    struct request *r = hark_mpi_request_new(c);
+    r->what = REQUEST_SEND; /* its receive is for the library: no part of its status */
+    r->active = true;
+    r->buffer = d;
+    r->receive = (struct hark_request){.from = from,
+        .tag = tag,
+        .ctx = hark_mpi_context(c, OF_COLLECTIVES),
+        .room = sizeof(struct contexts),
+        .land = land_contexts};
+    r->receive.mask = hark_app_mask(tag, r->receive.ctx);
+    hark_app_post(&r->receive);
+    *request = HANDLE(MPI_Request, r);
+}
+
+static int duplicate_later(struct comm *c, MPI_Comm *newcomm, MPI_Request *request, const char *call)
+{
+    int tag = hark_mpi_coll_tag(c), first = hark_mpi_group_world_rank(c->group, 0);
+    struct comm *d = hark_mpi_comm_make(again(c->group), c->remote ? again(c->remote) : NULL, 0);
+    if (c->topology) d->topology = hark_mpi_topology_again(c->topology);
+    if (c->local) d->local = hark_mpi_comm_make(again(c->group), NULL, 0);
+    if (c->remote && hark_mpi_group_world_rank(c->remote, 0) < first)
+        first = hark_mpi_group_world_rank(c->remote, 0);
+    *newcomm = HANDLE(MPI_Comm, d);
+    int code = MPI_SUCCESS;
+    if (first == hark_rank()) code = name_contexts(c, d, tag, request);
+    else await_contexts(c, d, first, tag, request);
+    return code ? code : take_over(c, d, call);
+}
+
 PUBLIC(Comm_idup)
 int PMPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 {
-    int code = PMPI_Comm_dup(comm, newcomm);
-    if (code == MPI_SUCCESS) *request = HANDLE(MPI_Request, &hark_mpi_request_done);
-    return code;
+    NEED_COMM(c, comm);
+    NEED(c, newcomm && request, MPI_ERR_ARG, "newcomm or request is NULL");
+    return duplicate_later(c, newcomm, request, __func__);
 }
 
 PUBLIC(Comm_idup_with_info)
 int PMPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request)
 {
-    int code = PMPI_Comm_dup_with_info(comm, info, newcomm);
-    if (code == MPI_SUCCESS) *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    NEED_COMM(c, comm);
+    NEED(c, newcomm && request, MPI_ERR_ARG, "newcomm or request is NULL");
+    const struct info *given = INFO(info);
+    int code = duplicate_later(c, newcomm, request, __func__);
+    if (code == MPI_SUCCESS && given) hark_mpi_comm_hints(COMM(*newcomm), given);
     return code;
 }
+
+/* ---- parts ------------------------------------------------------------------------------------
+ */
 
 struct comm *hark_mpi_comm_of_first(struct comm *c, int size, const char *call, int *code)
 {
@@ -450,14 +551,42 @@ int PMPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm)
     return split(c, color, key, newcomm, __func__);
 }
 
-/* All processes of a job are on one machine. */
+#if defined(HARK_MPI_MPICH)
+/* Those that reach the directory. */
+static int color_of_directory(const struct info *hints)
+{
+    const char *name = hints ? hark_mpi_info_value(hints, "nbhd_common_dirname") : NULL;
+    return name && access(name, F_OK) == 0 ? 0 : MPI_UNDEFINED;
+}
+#endif
+
+/* All processes of a job are on one machine, and none is bound to a part of it: there is nothing
+ * smaller that only some of them share. Negative: there is no such kind. */
+static int color_of_kind(int kind, const struct info *hints)
+{
+    (void)hints;
+#if MPI_VERSION >= 4
+    const char *resource = hints ? hark_mpi_info_value(hints, "mpi_hw_resource_type") : NULL;
+    if (kind == MPI_COMM_TYPE_HW_UNGUIDED) return MPI_UNDEFINED;
+    if (kind == MPI_COMM_TYPE_HW_GUIDED)
+        return resource && strcmp(resource, "mpi_shared_memory") == 0 ? 0 : MPI_UNDEFINED;
+#endif
+#if defined(HARK_MPI_MPICH)
+    if (kind == MPIX_COMM_TYPE_NEIGHBORHOOD) return color_of_directory(hints);
+#elif defined(HARK_MPI_OPENMPI)
+    if (kind >= OMPI_COMM_TYPE_HWTHREAD && kind <= OMPI_COMM_TYPE_CLUSTER) return 0;
+#endif
+    return kind == MPI_COMM_TYPE_SHARED ? 0 : kind == MPI_UNDEFINED ? MPI_UNDEFINED : INT_MIN;
+}
+
 PUBLIC(Comm_split_type)
 int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm)
 {
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
-    (void)info;
-    return split(c, split_type == MPI_UNDEFINED ? MPI_UNDEFINED : 0, key, newcomm, __func__);
+    int color = color_of_kind(split_type, INFO(info));
+    NEED(c, color != INT_MIN, MPI_ERR_ARG, "there is no split_type %d", split_type);
+    return split(c, color, key, newcomm, __func__);
 }
 
 /* Of a communicator's processes those in `group`; each names a group that it is in, or the same as
@@ -506,7 +635,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
 static int agree_between(struct comm *local, int leader, MPI_Comm peer, int other, int tag)
 {
     uint64_t word[WORDS], theirs[WORDS] = {0};
-    memcpy(word, used, sizeof used);
+    memcpy(word, used, sizeof(uint64_t[WORDS]));
     struct members m = {local, local->group, local->rank, OF_COLLECTIVES, hark_mpi_coll_tag(local)};
     if (unite(&m, word) < 0) return -1;
     if (local->rank == leader)
@@ -531,9 +660,10 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
         "the local leader is %d, and the communicator has ranks 0 .. %d", local_leader,
         c->size - 1);
     int size[2] = {c->size, 0};
-    MPI_Comm local;
-    int code = PMPI_Comm_dup(local_comm, &local);
-    if (code) return code;
+    int code;
+    struct comm *own = hark_mpi_comm_of_first(c, c->size, __func__, &code);
+    if (own == NULL) return code;
+    MPI_Comm local = HANDLE(MPI_Comm, own);
     int *mine = hark_mpi_memory((size_t)c->size * sizeof *mine);
     for (int i = 0; i < c->size; i++) mine[i] = hark_mpi_group_world_rank(c->group, i);
     if (c->rank == local_leader)
@@ -551,14 +681,14 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
         return code;
     }
     struct group *remote = hark_mpi_group_make(size[1], others);
-    int context = agree_between(COMM(local), local_leader, peer_comm, remote_leader, tag);
+    int context = agree_between(own, local_leader, peer_comm, remote_leader, tag);
     if (context < 0) {
         hark_mpi_group_release(remote);
         return NO_CONTEXT(c);
     }
     struct comm *d = hark_mpi_comm_make(again(c->group), remote, (uint16_t)context);
     hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
-    d->local = COMM(local);
+    d->local = own;
     *newcomm = HANDLE(MPI_Comm, d);
     return MPI_SUCCESS;
 }
