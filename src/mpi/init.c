@@ -1,16 +1,21 @@
 /* Joining and leaving the job, and what a program may ask of it. */
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "internal.h"
 
-static bool initialized, finalized;
+static bool initialized, finalized; /* by MPI_Init, by MPI_Finalize */
+static bool leaves_at_exit;          /* sessions were opened: only the end of the process is */
+static int sessions;                 /* that are open */
+static pthread_t main_thread;
 int hark_mpi_thread_level = MPI_THREAD_SINGLE;
 
 static void open_library(void)
 {
     int status = hark_init();
     if (status < 0) hark_mpi_fatal(1, "MPI_Init: %s", hark_app_error(status));
+    main_thread = pthread_self();
     hark_app.acknowledge = hark_mpi_acknowledge;
     hark_mpi_image_hooks();
     hark_mpi_predefine_errhandlers();
@@ -18,17 +23,60 @@ static void open_library(void)
     hark_mpi_predefine_types();
     hark_mpi_predefine_ops();
     hark_mpi_predefine_requests();
+    hark_mpi_predefine_messages();
     hark_mpi_predefine_infos();
-    initialized = hark_mpi_open = true;
+    hark_mpi_open = true;
+}
+
+static void close_library(const char *call)
+{
+    hark_mpi_requests_close();
+    int status = hark_finalize();
+    if (status == HARK_A_EPENDING)
+        hark_mpi_fatal(1, "%s: a receive was posted, and neither completed nor cancelled", call);
+    if (status < 0) hark_mpi_fatal(1, "%s: %s", call, hark_app_error(status));
+    hark_mpi_open = false;
 }
 
 /* More than SERIALIZED is not given: only one thread at a time may call. A program that asks for
  * MPI_THREAD_MULTIPLE is told so. */
+static void set_level(int required)
+{
+    hark_mpi_thread_level = required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required;
+}
+
 static void open_once(int required, const char *call)
 {
     if (initialized) hark_mpi_fatal(1, "%s is called a second time", call);
-    hark_mpi_thread_level = required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required;
-    open_library();
+    set_level(required);
+    if (!hark_mpi_open) open_library();
+    initialized = true;
+}
+
+/* Leaves the job, if the program has ended all that it had begun. */
+static void leave_at_exit(void)
+{
+    if (hark_mpi_open && sessions == 0 && initialized == finalized)
+        close_library("MPI_Session_finalize");
+}
+
+void hark_mpi_session_opened(int required)
+{
+    if (!hark_mpi_open && finalized)
+        hark_mpi_fatal(1, "MPI_Session_init is called after MPI_Finalize: call MPI_Session_init "
+                          "before it, for a process can not join the job again");
+    if (!hark_mpi_open) {
+        set_level(required);
+        open_library();
+    }
+    if (!leaves_at_exit) atexit(leave_at_exit);
+    leaves_at_exit = true;
+    sessions++;
+}
+
+void hark_mpi_session_closed(void)
+{
+    sessions--;
 }
 
 PUBLIC(Init)
@@ -62,7 +110,7 @@ PUBLIC(Is_thread_main)
 int PMPI_Is_thread_main(int *flag)
 {
     NEED_OPEN();
-    *flag = gettid() == getpid();
+    *flag = pthread_equal(pthread_self(), main_thread) != 0;
     return MPI_SUCCESS;
 }
 
@@ -80,19 +128,18 @@ int PMPI_Finalized(int *flag)
     return MPI_SUCCESS;
 }
 
+/* The attributes of MPI_COMM_SELF first: their delete functions may still call MPI. */
 PUBLIC(Finalize)
 int PMPI_Finalize(void)
 {
     NEED_OPEN();
-    int code = hark_mpi_attributes_delete(&hark_mpi_self.o, &hark_mpi_self.attributes);
-    if (code) return code;
-    hark_mpi_requests_close();
-    int status = hark_finalize();
-    if (status == HARK_A_EPENDING)
-        hark_mpi_fatal(
-            1, "MPI_Finalize: a receive was posted, and neither completed nor cancelled");
-    if (status < 0) hark_mpi_fatal(1, "MPI_Finalize: %s", hark_app_error(status));
-    hark_mpi_open = false;
+    struct comm *comms[] = {&hark_mpi_self, &hark_mpi_world};
+    for (int i = 0; i < 2; i++) {
+        int code = hark_mpi_attributes_delete(&comms[i]->o, &comms[i]->attributes);
+        NEED(comms[i], code == MPI_SUCCESS, code,
+            "the delete function of an attribute has failed with code %d", code);
+    }
+    if (!leaves_at_exit) close_library("MPI_Finalize");
     finalized = true;
     return MPI_SUCCESS;
 }

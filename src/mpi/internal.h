@@ -163,6 +163,11 @@ struct request {
     struct generalized *generalized;
 };
 
+/* Sessions, which may begin before MPI_Init and end after MPI_Finalize: init.c. The first one joins
+ * the job, if MPI_Init has not; the process leaves it when it exits. */
+void hark_mpi_session_opened(int required);
+void hark_mpi_session_closed(void);
+
 /* ---- errors: error.c --------------------------------------------------------------------------
  */
 
@@ -377,7 +382,8 @@ void hark_mpi_collective_wait(struct request *r, const char *call);
 void hark_mpi_collective_free(struct collective *x);
 int hark_mpi_generalized_query(struct request *r); /* fills the status: its MPI_ERROR */
 int hark_mpi_generalized_cancel(struct request *r);
-void hark_mpi_generalized_free(struct request *r);
+int hark_mpi_generalized_free(struct request *r);   /* calls its free function: the code of that */
+int hark_mpi_generalized_forget(struct request *r); /* the program has freed it */
 
 void hark_mpi_status_set(MPI_Status *s, int source, int tag, uint64_t bytes);
 void hark_mpi_status_empty(MPI_Status *s);
@@ -404,6 +410,7 @@ void hark_mpi_predefine_ops(void);
 void hark_mpi_predefine_errhandlers(void);
 void hark_mpi_predefine_comms(void);
 void hark_mpi_predefine_requests(void);
+void hark_mpi_predefine_messages(void);
 void hark_mpi_predefine_infos(void);
 
 #endif

@@ -148,8 +148,9 @@ static int finish(MPI_Request *handle, struct request *r, MPI_Status *status)
         return error;
     }
     *handle = MPI_REQUEST_NULL;
+    int failed = r->generalized ? hark_mpi_generalized_free(r) : MPI_SUCCESS;
     hark_mpi_request_release(r);
-    return error;
+    return error ? error : failed;
 }
 
 /* ---- making them ------------------------------------------------------------------------------
@@ -223,6 +224,58 @@ REQUEST_MADE(Rsend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, fa
 REQUEST_MADE(Ssend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, true, true)
 REQUEST_MADE(Recv_init, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, start_receive, false, true)
 
+/* ---- both at once: MPI 4 ----------------------------------------------------------------------
+ */
+
+/* What is sent has left its buffer when the send returns, so that the request is the receive's. */
+static int exchange(struct comm *c, const void *out, size_t out_count, struct type *out_type,
+    int dest, int out_tag, struct request *in, MPI_Request *request, const char *call)
+{
+    int status = HARK_A_OK;
+    if (dest != MPI_PROC_NULL)
+        status = hark_mpi_send(c, out, out_count, out_type, dest, out_tag, false);
+    *request = HANDLE(MPI_Request, in);
+    start_receive(in);
+    return hark_mpi_status(c, status, call);
+}
+
+#pragma GCC visibility push(default)
+int PMPI_Isendrecv(const void *out, int out_count, MPI_Datatype out_datatype, int dest, int out_tag,
+    void *in, int in_count, MPI_Datatype in_datatype, int source, int in_tag, MPI_Comm comm,
+    MPI_Request *request);
+int PMPI_Isendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int dest, int out_tag,
+    int source, int in_tag, MPI_Comm comm, MPI_Request *request);
+#pragma GCC visibility pop
+
+PUBLIC(Isendrecv)
+int PMPI_Isendrecv(const void *out, int out_count, MPI_Datatype out_datatype, int dest, int out_tag,
+    void *in, int in_count, MPI_Datatype in_datatype, int source, int in_tag, MPI_Comm comm,
+    MPI_Request *request)
+{
+    NEED_COMM(c, comm);
+    NEED_COUNT(c, out_count);
+    NEED_COUNT(c, in_count);
+    NEED_COMMITTED(c, out_type, out_datatype);
+    NEED_COMMITTED(c, in_type, in_datatype);
+    NEED_PEER(c, dest);
+    NEED_SOURCE(c, source);
+    NEED_TAG(c, out_tag);
+    NEED_TAG_OR_ANY(c, in_tag);
+    NEED(c, request, MPI_ERR_ARG, "request is NULL");
+    if (dest != MPI_PROC_NULL) NEED_BUFFER(c, out, out_count, out_type);
+    if (source != MPI_PROC_NULL) NEED_BUFFER(c, in, in_count, in_type);
+    struct request *r = make(c, in, in_count, in_type, source, in_tag, start_receive);
+    return exchange(c, out, (size_t)out_count, out_type, dest, out_tag, r, request, __func__);
+}
+
+PUBLIC(Isendrecv_replace)
+int PMPI_Isendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int dest, int out_tag,
+    int source, int in_tag, MPI_Comm comm, MPI_Request *request)
+{
+    return PMPI_Isendrecv(buffer, count, datatype, dest, out_tag, buffer, count, datatype, source,
+        in_tag, comm, request);
+}
+
 #define NEED_REQUEST(r, handle)                                                                    \
     struct request *r = REQUEST(handle);                                                           \
     NEED(NULL, r, MPI_ERR_REQUEST, "the request is not valid: was it completed or freed?")
@@ -258,8 +311,8 @@ int PMPI_Request_free(MPI_Request *request)
     NEED(NULL, request, MPI_ERR_ARG, "request is NULL");
     NEED_REQUEST(r, *request);
     *request = MPI_REQUEST_NULL;
+    if (r->what == REQUEST_GENERALIZED) return hark_mpi_generalized_forget(r);
     if (r->active && !r->done) hark_mpi_request_forget(r);
-    else if (r->what == REQUEST_GENERALIZED) hark_mpi_generalized_free(r);
     else hark_mpi_request_release(r);
     return MPI_SUCCESS;
 }
