@@ -9,8 +9,8 @@ struct comm hark_mpi_world, hark_mpi_self;
 /* ---- contexts ---------------------------------------------------------------------------------
  */
 
-/* The first half of them all processes of a communicator agree on. Of the others each belongs to one
- * process of the job, which may name it without asking anyone: MPI_Comm_idup. */
+/* The first half of them all processes of a communicator agree on. Of the others each belongs to
+ * one process of the job, which may name it without asking anyone: MPI_Comm_idup. */
 enum { AGREED = CONTEXTS / 2, WORDS = AGREED / 64 };
 static uint64_t used[CONTEXTS / 64]; /* a bit for each context of this process */
 
@@ -381,8 +381,8 @@ static int send_contexts(struct comm *c, struct group *to, struct contexts named
     for (int i = 0; i < to->size && status >= 0; i++) {
         int rank = hark_mpi_group_world_rank(to, i);
         if (rank == hark_rank()) continue;
-        status = hark_app_send(
-            &named, sizeof named, rank, hark_mpi_context(c, OF_COLLECTIVES), tag);
+        status =
+            hark_app_send(&named, sizeof named, rank, hark_mpi_context(c, OF_COLLECTIVES), tag);
     }
     return status;
 }
@@ -415,7 +415,8 @@ static void await_contexts(struct comm *c, struct comm *d, int from, int tag, MP
     *request = HANDLE(MPI_Request, r);
 }
 
-static int duplicate_later(struct comm *c, MPI_Comm *newcomm, MPI_Request *request, const char *call)
+static int duplicate_later(
+    struct comm *c, MPI_Comm *newcomm, MPI_Request *request, const char *call)
 {
     int tag = hark_mpi_coll_tag(c), first = hark_mpi_group_world_rank(c->group, 0);
     struct comm *d = hark_mpi_comm_make(again(c->group), c->remote ? again(c->remote) : NULL, 0);

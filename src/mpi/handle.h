@@ -31,7 +31,7 @@ static inline struct object *hark_mpi_slot(const struct slots *a, uint32_t numbe
 /* NULL: no such object is there. */
 static inline void *hark_mpi_made(const struct slots *a, uint32_t number, enum kind kind)
 {
-    if (number >= a->next) return NULL;
+    if (number < HARK_MPI_FIRST_MADE || number >= a->next) return NULL;
     struct object *o = hark_mpi_slot(a, number);
     return o->kind == kind ? o->self : NULL;
 }

@@ -6,8 +6,8 @@
 #include "internal.h"
 
 static bool initialized, finalized; /* by MPI_Init, by MPI_Finalize */
-static bool leaves_at_exit;          /* sessions were opened: only the end of the process is */
-static int sessions;                 /* that are open */
+static bool leaves_at_exit;         /* sessions were opened: only the end of the process is */
+static int sessions;                /* that are open */
 static pthread_t main_thread;
 int hark_mpi_thread_level = MPI_THREAD_SINGLE;
 

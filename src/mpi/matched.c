@@ -137,16 +137,16 @@ static int take(MPI_Message *message, struct message *m, void *buffer, size_t co
 static int receive(void *buffer, long long count, const struct type *t, MPI_Message *message,
     struct message *m, MPI_Status *status, const char *call)
 {
-    int code = take(message, m, buffer, (size_t)count, t,
-        status == MPI_STATUS_IGNORE ? NULL : status);
+    int code =
+        take(message, m, buffer, (size_t)count, t, status == MPI_STATUS_IGNORE ? NULL : status);
     if (code) code = hark_mpi_truncated(m->comm, &m->info, (size_t)count * t->size, call);
     message_delete(m);
     return code;
 }
 
 /* The message is there, so that the request is complete at once. */
-static int receive_later(void *buffer, long long count, const struct type *t,
-    MPI_Message *message, struct message *m, MPI_Request *request)
+static int receive_later(void *buffer, long long count, const struct type *t, MPI_Message *message,
+    struct message *m, MPI_Request *request)
 {
     struct request *r = hark_mpi_request_new(m->comm);
     r->what = REQUEST_RECEIVE;

@@ -27,8 +27,12 @@ enum kind {
     KINDS = 16
 };
 
-/* Numbers below are those of predefined objects in Fortran. */
+/* Numbers below are those of predefined objects in Fortran: in the standard ABI their handles. */
+#if defined(HARK_MPI_ABI)
+enum { HARK_MPI_FIRST_MADE = 4096 };
+#else
 enum { HARK_MPI_FIRST_MADE = 256 };
+#endif
 
 struct object {
     void *self;       /* this object: a handle that is a pointer points here */

@@ -1,6 +1,7 @@
 /* Sessions of MPI 4: a library joins without MPI_Init. There are the process sets mpi://WORLD and
  * mpi://SELF. */
 #include <stdio.h>
+#include <strings.h>
 
 #include "internal.h"
 
@@ -13,12 +14,12 @@ struct session {
 static const char *const set_names[] = {"mpi://WORLD", "mpi://SELF"};
 enum { SETS = sizeof set_names / sizeof *set_names };
 
-/* NULL: there is none of this name. */
+/* NULL: there is none of this name. They are not case sensitive. */
 static struct group *set_of(const char *name)
 {
     static struct group *const group[] = {&hark_mpi_group_world, &hark_mpi_group_self};
     for (int i = 0; name && i < SETS; i++)
-        if (strcmp(name, set_names[i]) == 0) return group[i];
+        if (strcasecmp(name, set_names[i]) == 0) return group[i];
     return NULL;
 }
 
@@ -148,8 +149,7 @@ static int check(const char *tag, MPI_Errhandler handle, const void *newcomm, co
     if (newcomm == NULL) return hark_mpi_error(NULL, MPI_ERR_ARG, call, "newcomm is NULL");
     if (tag == NULL) return hark_mpi_error(NULL, MPI_ERR_ARG, call, "stringtag is NULL");
     if (ERRHANDLER(handle)) return MPI_SUCCESS;
-    return hark_mpi_error(
-        NULL, MPI_ERR_ARG, call, "the error handler is not valid: was it freed?");
+    return hark_mpi_error(NULL, MPI_ERR_ARG, call, "the error handler is not valid: was it freed?");
 }
 
 static struct comm *comm_of(struct group *g, int tag, const char *call, int *code)
@@ -165,8 +165,8 @@ static struct comm *comm_of(struct group *g, int tag, const char *call, int *cod
 }
 
 PUBLIC(Comm_create_from_group)
-int PMPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info,
-    MPI_Errhandler handle, MPI_Comm *newcomm)
+int PMPI_Comm_create_from_group(
+    MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler handle, MPI_Comm *newcomm)
 {
     NEED_OPEN();
     int code = check(stringtag, handle, newcomm, __func__);
@@ -197,9 +197,7 @@ static struct group *both_of(struct group *a, struct group *b)
     return hark_mpi_group_make(n, world);
 }
 
-/* What MPI_Group_translate_ranks does with the leaders is not needed: groups are all that a process
- * must know of the others. But at who is no leader the remote group need not be valid, so the leaders
- * tell it the others. */
+/* The remote group is significant at the local leader only: it sends the ranks to the others. */
 static struct group *learn_remote(struct comm *local, int leader, struct group *remote)
 {
     MPI_Comm comm = HANDLE(MPI_Comm, local);
