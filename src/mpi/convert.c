@@ -226,9 +226,6 @@ static uintptr_t handle_of(enum kind kind, int number)
 
 #pragma GCC visibility push(default)
 CONVERSIONS(CONVERSION)
-#if defined(MPI_SESSION_NULL)
-CONVERSION(Session, MPI_Session, KIND_SESSION, SESSION)
-#endif
 #if defined(HARK_MPI_ABI)
 /* The standard ABI's names of the same. */
 #define NUMBERING(name, type, kind, find)                                                          \
@@ -243,7 +240,17 @@ CONVERSION(Session, MPI_Session, KIND_SESSION, SESSION)
         return PMPI_##name##_f2c(number);                                                          \
     }
 CONVERSIONS(NUMBERING)
-NUMBERING(Session, MPI_Session, KIND_SESSION, SESSION)
+PUBLIC(Session_toint)
+int PMPI_Session_toint(MPI_Session session)
+{
+    return number_of(KIND_SESSION, BITS(session), (struct object *)SESSION(session));
+}
+
+PUBLIC(Session_fromint)
+MPI_Session PMPI_Session_fromint(int number)
+{
+    return (MPI_Session)handle_of(KIND_SESSION, number);
+}
 #endif
 
 /* ---- statuses: the same bytes, as an array of INTEGER -----------------------------------------
