@@ -129,6 +129,24 @@ static struct hark_request *claimant(struct hark_request *r, const struct hark_m
     return r;
 }
 
+/* The first of m's channel that q could take: m if there is none before it. */
+static struct hark_message *first_of_channel(
+    const struct hark_request *q, const struct hark_message *m)
+{
+    struct hark_message *x = hark_app.first;
+    while (x->from != m->from || !fits_message(q, x)) x = x->next;
+    return x;
+}
+
+/* Which receive takes which message, for q to be rid of its claim to *m: messages of one sender do
+ * not overtake each other on the way to a receive that could take both. So q takes the first of
+ * them, if no earlier receive could; and that one, in turn, the first of its own. */
+static struct hark_request *in_order(struct hark_request *q, struct hark_message **m)
+{
+    for (struct hark_message *x; (x = first_of_channel(q, *m)) != *m; q = claimant(q, x)) *m = x;
+    return q;
+}
+
 /* Is there a message for r that was handed up before, and is not delivered yet? */
 static bool waits(const struct hark_request *r)
 {
@@ -142,12 +160,15 @@ static bool waits(const struct hark_request *r)
 static void take(struct hark_request *r)
 {
     for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
-        if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
+        struct hark_request *q = fits_message(r, m) ? claimant(r, m) : NULL;
+        struct hark_message *x = m;
+        if (q && q != r) q = in_order(q, &x);
+        if (q == NULL || !deliver(q, x)) {
             m = m->next;
             continue;
         }
-        unqueue(m);
-        hark_driver_drop(P.driver, m);
+        unqueue(x);
+        hark_driver_drop(P.driver, x);
         m = hark_app.first;
     }
 }
@@ -225,15 +246,17 @@ static int valid(const void *data, size_t room, int from, int tag)
 }
 
 /* Whoever sends a marked message waits until a receive takes it: any posted one does, whatever this
- * process waits for. */
+ * process waits for, once it has taken what was sent before. */
 static void take_marked(void)
 {
     for (struct hark_message *m = hark_app.marked ? hark_app.first : NULL, *next; m; m = next) {
         next = m->next;
-        struct hark_request *r = marked(m->ctx, m->tag) ? claimant(NULL, m) : NULL;
-        if (r == NULL || !deliver(r, m)) continue;
-        unqueue(m);
-        hark_driver_drop(P.driver, m);
+        struct hark_request *q = marked(m->ctx, m->tag) ? claimant(NULL, m) : NULL;
+        struct hark_message *x = m;
+        if (q) q = in_order(q, &x);
+        if (q == NULL || !deliver(q, x)) continue;
+        unqueue(x);
+        hark_driver_drop(P.driver, x);
         next = hark_app.first;
     }
 }

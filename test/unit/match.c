@@ -26,6 +26,7 @@ enum way { BORROWED, HELD, PLACED };
 struct sent {
     uint32_t from;
     int32_t tag;
+    uint16_t ctx;
     uint64_t length;
     enum way way;
     void *place; /* PLACED, and hark_app_place has answered that */
@@ -109,7 +110,7 @@ static void begin(uint32_t i)
 {
     struct sent *s = &world.sent[i];
     if (s->way != PLACED || s->place) return;
-    s->place = hark_app_place(NULL, s->from, CTX_POINT, s->tag, s->length);
+    s->place = hark_app_place(NULL, s->from, s->ctx, s->tag, s->length);
     if (s->place) memset(s->place, 0xee, s->length);
     else s->way = HELD;
 }
@@ -132,7 +133,7 @@ static void hand_up(void)
     begin(i);
     struct hark_message m = {.from = s->from,
                             .tag = s->tag,
-                            .ctx = CTX_POINT,
+                            .ctx = s->ctx,
                             .ssn = i,
                             .length = s->length},
                         *whole = &m;
@@ -255,17 +256,33 @@ static bool fits(const struct receive *r, const struct sent *s)
            (r->tag == HARK_ANY_TAG || r->tag == s->tag);
 }
 
-/* Waits for posted[which], and gives each message to the first receive that may have it. */
+/* The first receive that may have message i. */
+static struct receive *first_receive(struct receive *posted, uint32_t i)
+{
+    while (posted->done || !fits(posted, &world.sent[i])) posted++;
+    return posted;
+}
+
+/* The first message of i's sender that r may have. */
+static uint32_t first_message(const struct receive *r, uint32_t i, const bool *gone)
+{
+    for (uint32_t k = 0;; k++)
+        if (!gone[k] && world.sent[k].from == world.sent[i].from && fits(r, &world.sent[k]))
+            return k;
+}
+
+/* Waits for posted[which], and gives each message to the first receive that may have it, once that
+ * has none before it from the same sender. */
 static void model_wait(struct receive *posted, uint32_t count, uint32_t which, bool *gone)
 {
     for (uint32_t i = 0; i < world.count && !posted[which].done; i++) {
         if (gone[i] || !fits(&posted[which], &world.sent[i])) continue;
-        for (uint32_t k = 0; k < count; k++) {
-            if (posted[k].done || !fits(&posted[k], &world.sent[i])) continue;
-            posted[k].done = gone[i] = true;
-            posted[k].got = i;
-            break;
-        }
+        struct receive *r = first_receive(posted, i);
+        for (uint32_t k; (k = first_message(r, i, gone)) != i; r = first_receive(posted, i)) i = k;
+        assert_in_range(r - posted, 0, count - 1);
+        r->done = gone[i] = true;
+        r->got = i;
+        i = UINT32_MAX; /* from the first on */
     }
     assert_true(posted[which].done);
 }
@@ -494,6 +511,56 @@ static void looks_in_turn_are_recorded_once(void **state)
     }
 }
 
+static void post(struct hark_request *r, int from, int tag, uint16_t ctx)
+{
+    *r = (struct hark_request){
+        .from = from, .tag = tag, .ctx = ctx, .mask = hark_app_mask(tag, ctx)};
+    hark_app_post(r);
+}
+
+/* What was sent first fits the receive that was posted first. A wait for the other receive gives
+ * neither the second message to the first receive, nor waits for a third. */
+static void a_message_does_not_overtake_on_its_way_to_another_receive(void **state)
+{
+    (void)state;
+    struct receive any = {.from = 1, .tag = HARK_ANY_TAG}, second = {.from = 1, .tag = 1};
+    struct hark_info info;
+    message(1, 0, 7, HELD);
+    message(1, 1, 9, HELD);
+    assert_int_equal(hark_irecv(any.data, LONGEST, any.from, any.tag, &any.request), HARK_A_OK);
+    assert_int_equal(hark_irecv(second.data, LONGEST, 1, 1, &second.request), HARK_A_OK);
+    assert_int_equal(hark_wait(&second.request, &info), HARK_A_OK);
+    second.got = 1;
+    compare(&second, &info);
+    assert_int_equal(hark_wait(&any.request, &info), HARK_A_OK);
+    compare(&any, &info);
+}
+
+/* A marked message is taken whatever the process waits for, and those before it are. */
+static void a_marked_message_does_not_overtake(void **state)
+{
+    (void)state;
+    struct hark_request plain, after, other;
+    message(1, 1, 0, HELD);
+    message(1, 1 | HARK_APP_MARK, 0, HELD);
+    message(1, 2, 0, HELD);
+    for (unsigned i = 0; i < 3; i++) world.sent[i].ctx = HARK_APP_CONTEXTS;
+    post(&plain, 1, 1, HARK_APP_CONTEXTS);
+    post(&after, HARK_ANY_SOURCE, HARK_ANY_TAG, HARK_APP_CONTEXTS);
+    post(&other, 1, 2, HARK_APP_CONTEXTS);
+    hand_up();
+    hand_up();
+    assert_non_null(hark_app.first); /* there was no wait yet */
+    hark_app_complete(&other, "test");
+    assert_int_equal(plain.info.tag, 1);
+    assert_int_equal(after.info.tag, 1 | HARK_APP_MARK);
+    assert_int_equal(other.info.tag, 2);
+    assert_int_equal(hark_app.taken_count, 1);
+    assert_null(hark_app.first);
+    assert_null(hark_app.posted);
+    free(hark_app.taken);
+}
+
 /* A program may do nothing but ask: each hark_test of an open request polls, and one that is done
  * needs nothing more. */
 static void a_loop_over_test_gets_on(void **state)
@@ -630,6 +697,8 @@ int main(void)
         cmocka_unit_test_setup(what_a_look_saw_is_received, setup),
         cmocka_unit_test_setup(what_was_seen_stays_before_what_was_not, setup),
         cmocka_unit_test_setup(looks_in_turn_are_recorded_once, setup),
+        cmocka_unit_test_setup(a_message_does_not_overtake_on_its_way_to_another_receive, setup),
+        cmocka_unit_test_setup(a_marked_message_does_not_overtake, setup),
         cmocka_unit_test_setup(a_loop_over_test_gets_on, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
