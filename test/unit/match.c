@@ -13,11 +13,12 @@
 
 #include "../../src/process/app_state.h"
 #include "../../src/process/observe.h"
+#include "../../src/process/queue.h"
 
 struct app hark_app;
 struct hark_process hark_process;
 
-enum { SOURCES = 3, TAGS = 2, MANY = 256, LONGEST = 64 };
+enum { SOURCES = 3, TAGS = 2, MANY = 512, LONGEST = 64 };
 
 /* How a message is handed up: in the transport's memory, in its own after the driver held it, or
  * where hark_app_place said. */
@@ -44,6 +45,7 @@ static struct driver {
     uint32_t only;              /* a replay: this choice and no other, message only - 1; 0: any */
     bool polled;                /* a poll hands up what is next */
     uint32_t looks;             /* that saw something */
+    uint32_t indexed;           /* handed up to long queues */
     uint32_t placed, overtaken; /* handed up where it was placed; that while another one waited for
                                    the same */
     struct hark_driver_figures figures;
@@ -155,6 +157,7 @@ static void hand_up(void)
         }
     }
     fill(whole->payload, i);
+    world.indexed += hark_app.index != NULL;
     hark_app_handup(NULL, whole);
     memset(borrowed, 0xdd, sizeof borrowed);
 }
@@ -316,6 +319,13 @@ static void message(uint32_t from, int32_t tag, uint64_t length, enum way way)
 {
     world.sent[world.count++] =
         (struct sent){.from = from, .tag = tag, .length = length, .way = way};
+}
+
+static void drop_untaken(void)
+{
+    for (struct hark_message *m; (m = hark_app.first) != NULL; hark_driver_drop(NULL, m))
+        hark_queue_remove(m);
+    assert_null(hark_app.index);
 }
 
 /* ---- tests ----------------------------------------------------------------------------------- */
@@ -504,11 +514,7 @@ static void looks_in_turn_are_recorded_once(void **state)
             assert_int_equal(info.tag, tag);
         }
     assert_int_equal(world.looks, 2 + 2 * 3 * APP_SEEN);
-    while (hark_app.first) {
-        struct hark_message *m = hark_app.first;
-        hark_app.first = m->next;
-        hark_driver_drop(NULL, m);
-    }
+    drop_untaken();
 }
 
 static void post(struct hark_request *r, int from, int tag, uint16_t ctx)
@@ -587,11 +593,7 @@ static void a_loop_over_test_gets_on(void **state)
     assert_int_equal(hark_test(&r.request, &done, &info), HARK_A_OK);
     assert_true(done);
     assert_int_equal(world.next, COUNT);
-    while (hark_app.first) {
-        struct hark_message *m = hark_app.first;
-        hark_app.first = m->next;
-        hark_driver_drop(NULL, m);
-    }
+    drop_untaken();
 }
 
 /* Looks for one that no posted receive may have: the first that fits, of those that have been
@@ -632,9 +634,11 @@ static void look(const struct receive *posted, uint32_t count, const bool *gone)
     assert_int_equal(info.length, world.sent[i].length);
 }
 
-static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
+static void by_chance(uint64_t seed, uint32_t *indexed, uint32_t *placed, uint32_t *overtaken)
 {
-    enum { RECEIVES = 20, OPEN = 3 };
+    enum { RECEIVES = 20, OPEN = 3, OPEN_MANY = 60 };
+    const uint32_t receives = seed % 8 ? RECEIVES : 2 * OPEN_MANY,
+                   open = seed % 8 ? OPEN : OPEN_MANY;
     bool gone[MANY] = {false};
     void *none = NULL;
     setup(&none);
@@ -642,16 +646,16 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
     world.by_chance = true;
     world.window = 4;
     world.refuse = (uint32_t)roll(4);
-    for (uint32_t i = 0; i < RECEIVES; i++)
+    for (uint32_t i = 0; i < receives; i++)
         message((uint32_t)roll(SOURCES), (int32_t)roll(TAGS), 1 + roll(LONGEST), (enum way)roll(3));
     while (world.count + SOURCES * TAGS <= MANY) /* whatever is asked for comes */
         for (uint32_t k = 0; k < SOURCES * TAGS; k++)
             message(k % SOURCES, (int32_t)(k / SOURCES), 1 + roll(LONGEST), (enum way)roll(3));
 
-    for (uint32_t i = 0; i < RECEIVES;) {
-        struct receive posted[OPEN];
+    for (uint32_t i = 0; i < receives;) {
+        struct receive posted[OPEN_MANY];
         struct hark_info info;
-        uint32_t count = 1 + (uint32_t)roll(OPEN);
+        uint32_t count = 1 + (uint32_t)roll(open);
         for (uint32_t k = 0; k < count; k++) {
             struct receive *r = &posted[k];
             *r = (struct receive){.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE,
@@ -668,11 +672,8 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
         }
     }
     for (uint32_t i = 0; i < world.count; i++) assert_int_equal(world.sent[i].taken, gone[i]);
-    while (hark_app.first) {
-        struct hark_message *m = hark_app.first;
-        hark_app.first = m->next;
-        hark_driver_drop(NULL, m);
-    }
+    drop_untaken();
+    *indexed += world.indexed;
     *placed += world.placed;
     *overtaken += world.overtaken;
 }
@@ -680,13 +681,15 @@ static void by_chance(uint64_t seed, uint32_t *placed, uint32_t *overtaken)
 static void the_first_that_fits_is_received(void **state)
 {
     enum { SEEDS = 20000 };
-    uint32_t placed = 0, overtaken = 0;
+    uint32_t indexed = 0, placed = 0, overtaken = 0;
     (void)state;
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) by_chance(seed, &placed, &overtaken);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) by_chance(seed, &indexed, &placed, &overtaken);
     print_message("%u messages were written where they were received, %u came where another one "
                   "had to be first\n",
         placed, overtaken);
-    assert_true(placed > SEEDS / 2 && overtaken > SEEDS / 100); /* else this shows nothing of it */
+    assert_true(indexed > SEEDS && placed > SEEDS / 2 && overtaken > SEEDS / 100); /* else this
+                                                                                      shows nothing
+                                                                                      of it */
 }
 
 int main(void)
