@@ -64,9 +64,11 @@ struct app {
     size_t sought_count;
     bool delivering;                   /* a DELIVER step is under way */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
-    struct match_index *index;         /* of receives and messages; NULL: they are few */
     unsigned posted_more;              /* receives posted, beyond the first; */
     unsigned untaken_more;             /* and messages not matched */
+    bool many;                         /* one of the two is more than a few */
+    uint64_t walked;                   /* over them since then */
+    struct match_index *index;         /* of them, once that was far; else NULL */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
         int from, tag;
         uint16_t ctx;

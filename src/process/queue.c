@@ -1,4 +1,4 @@
-/* The index of long queues.
+/* Long lists, and the index of them.
  *
  * A receive names a source or any, and a tag or any: so a message fits the receives of four keys.
  * The index has an entry for each key that is in use, found by its hash: with the receives that
@@ -49,6 +49,7 @@ struct match_index {
 };
 
 enum { SLOTS_MIN = 64 };
+enum { WALKS = 4 };            /* over all members: they take about as long as making the index */
 #define GAP ((int64_t)1 << 24) /* between numbers of messages: room for those that are moved */
 
 static void *memory(size_t bytes)
@@ -352,24 +353,27 @@ static void drop_index(void)
     free(x);
 }
 
-static void drop_index_if_short(void)
+static void may_be_short(void)
 {
-    if (hark_app.posted_more <= QUEUE_SHORT / 2 && hark_app.untaken_more <= QUEUE_SHORT / 2)
-        drop_index();
+    if (hark_app.posted_more > HARK_QUEUE_SHORT / 2 || hark_app.untaken_more > HARK_QUEUE_SHORT / 2)
+        return;
+    if (hark_app.index) drop_index();
+    hark_app.many = false;
+    hark_app.walked = 0;
 }
 
 /* r is the last in the list. */
-void hark_queue_posted(struct hark_request *r)
+void hark_queue_post_behind(struct hark_request *r)
 {
     if (r->previous) hark_app.posted_more++;
+    if (hark_app.posted_more >= HARK_QUEUE_SHORT) hark_app.many = true;
     if (hark_app.index) index_post(hark_app.index, r);
-    else if (hark_app.posted_more >= QUEUE_SHORT) make_index();
 }
 
-void hark_queue_index_add(struct hark_message *m)
+void hark_queue_long_add(struct hark_message *m)
 {
+    hark_app.many = true;
     if (hark_app.index) index_add(hark_app.index, m);
-    else make_index();
 }
 
 void hark_queue_unpost_among(struct hark_request *r)
@@ -379,15 +383,14 @@ void hark_queue_unpost_among(struct hark_request *r)
     else hark_app.posted = r->next;
     if (r->next) r->next->previous = r->previous;
     else hark_app.posted_last = r->previous;
-    if (hark_app.index == NULL) return;
-    index_unpost(hark_app.index, r);
-    drop_index_if_short();
+    if (hark_app.index) index_unpost(hark_app.index, r);
+    if (hark_app.many) may_be_short();
 }
 
-void hark_queue_index_remove(struct hark_message *m)
+void hark_queue_long_remove(struct hark_message *m)
 {
-    index_remove(hark_app.index, m);
-    drop_index_if_short();
+    if (hark_app.index) index_remove(hark_app.index, m);
+    may_be_short();
 }
 
 void hark_queue_move(struct hark_message *m, struct hark_message *place)
@@ -404,9 +407,28 @@ void hark_queue_move(struct hark_message *m, struct hark_message *place)
 /* ---- who fits whom ----------------------------------------------------------------------------
  */
 
-struct hark_request *hark_queue_index_claimant(
+static void walked(uint64_t steps)
+{
+    uint64_t members = (uint64_t)hark_app.posted_more + hark_app.untaken_more;
+    if (steps <= HARK_QUEUE_SHORT) return;
+    hark_app.walked += steps;
+    if (hark_app.walked > WALKS * members) make_index();
+}
+
+static struct hark_request *walk_to_claimant(
+    struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
+{
+    struct hark_request *q = hark_app.posted;
+    uint64_t steps = 0;
+    for (; q != r && (q->reserved || !hark_queue_fits(q, from, ctx, tag)); q = q->next) steps++;
+    walked(steps);
+    return q;
+}
+
+struct hark_request *hark_queue_long_claimant(
     struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag, const struct hark_message *m)
 {
+    if (hark_app.index == NULL) return walk_to_claimant(r, from, ctx, tag);
     const struct node *n = m ? m->owner : NULL;
     for (enum class c = EXACT; c < CLASSES; c++) {
         struct key k = key_of(c, from, ctx, tag);
@@ -418,29 +440,52 @@ struct hark_request *hark_queue_index_claimant(
     return r;
 }
 
-struct hark_message *hark_queue_index_first(const struct hark_request *r)
+/* From m on. */
+static struct hark_message *walk_to_fit(const struct hark_request *r, struct hark_message *m)
 {
+    uint64_t steps = 0;
+    for (; m && !hark_queue_fits_message(r, m); m = m->next) steps++;
+    walked(steps);
+    return m;
+}
+
+struct hark_message *hark_queue_long_first(const struct hark_request *r)
+{
+    if (hark_app.index == NULL) return walk_to_fit(r, hark_app.first);
     struct key k = key_of_request(r);
     const struct entry *e = find(&k);
     return e && e->all.first ? e->all.first->m : NULL;
 }
 
-struct hark_message *hark_queue_index_next(
+struct hark_message *hark_queue_long_next(
     const struct hark_request *r, const struct hark_message *m)
 {
+    if (hark_app.index == NULL) return walk_to_fit(r, m->next);
     const struct node *n = m->owner, *next = n->all[class_of(r)].next;
     return next ? next->m : NULL;
 }
 
-struct hark_message *hark_queue_index_channel(
+static struct hark_message *walk_to_channel(
     const struct hark_request *q, const struct hark_message *m)
 {
+    struct hark_message *x = hark_app.first;
+    uint64_t steps = 0;
+    for (; x->from != m->from || !hark_queue_fits_message(q, x); x = x->next) steps++;
+    walked(steps);
+    return x;
+}
+
+struct hark_message *hark_queue_long_channel(
+    const struct hark_request *q, const struct hark_message *m)
+{
+    if (hark_app.index == NULL) return walk_to_channel(q, m);
     const struct node *n = m->owner;
     return n->entry[q->mask ? EXACT : ANY_TAG]->all.first->m;
 }
 
-struct hark_message *hark_queue_index_marked(void)
+struct hark_message *hark_queue_long_marked(void)
 {
+    if (hark_app.index == NULL) make_index();
     const struct match_index *x = hark_app.index;
     return x->in_heap ? x->heap[0]->marked.first->m : NULL;
 }

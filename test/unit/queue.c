@@ -216,21 +216,26 @@ static void compare_messages(void)
 static void compare_marks(void)
 {
     const struct hark_message *m = hark_queue_marked_first(), *first = first_claimed_mark();
-    if (hark_app.index) assert_ptr_equal(m, first);
+    if (hark_app.many) assert_ptr_equal(m, hark_app.marked ? first : NULL);
     else assert_ptr_equal(m, hark_app.marked ? hark_app.first : NULL);
 }
 
 static void step(bool grows)
 {
     static void (*const other[])(void) = {move, move, reserve, remove_one, unpost, add, post};
-    const struct match_index *before = hark_app.index;
     switch (roll(4)) {
     case 0: (grows ? post : unpost)(); break;
     case 1: (grows ? add : remove_one)(); break;
     default: other[roll(sizeof other / sizeof *other)]();
     }
-    model.made += before == NULL && hark_app.index;
-    model.dropped += before && hark_app.index == NULL;
+}
+
+static void compare(void)
+{
+    compare_lists();
+    compare_claims();
+    compare_messages();
+    if (roll(8) == 0) compare_marks(); /* which makes the index, if there are any */
 }
 
 static void run(uint64_t seed)
@@ -241,11 +246,11 @@ static void run(uint64_t seed)
     model.dice = seed * 2654435761u + 1;
     for (unsigned phase = 0; phase < PHASES; phase++)
         for (unsigned i = roll(STEPS); i > 0; i--) {
+            const struct match_index *before = hark_app.index;
             step(phase % 2 == 0);
-            compare_lists();
-            compare_claims();
-            compare_messages();
-            compare_marks();
+            compare();
+            model.made += before == NULL && hark_app.index;
+            model.dropped += before && hark_app.index == NULL;
         }
     while (model.receives) unpost();
     while (model.messages) remove_one();
@@ -263,19 +268,59 @@ static void the_index_finds_what_a_walk_finds(void **state)
     assert_true(model.made > SEEDS && model.dropped > SEEDS / 2); /* else this shows little of it */
 }
 
+static void setup_messages(struct hark_message *message, unsigned count)
+{
+    memset(&hark_app, 0, sizeof hark_app);
+    memset(message, 0, count * sizeof *message);
+    for (unsigned i = 0; i < count; i++) {
+        message[i].from = i % SOURCES;
+        message[i].tag = (int32_t)i;
+        hark_queue_add(&message[i]);
+    }
+}
+
+enum { COUNT = 100 };
+
+/* In the order in which they came, and nearly: an index would take longer. From the last to the
+ * first: it is made before all have been passed a few times. */
+static void only_long_walks_make_the_index(void **state)
+{
+    static struct hark_message message[COUNT];
+    struct hark_request any = {.from = HARK_ANY_SOURCE, .tag = HARK_ANY_TAG, .ctx = CTX_POINT};
+    struct hark_request exact = any;
+    (void)state;
+    exact.mask = hark_app_mask(0, CTX_POINT);
+    setup_messages(message, COUNT);
+    for (unsigned i = 0; i < COUNT; i++) {
+        exact.tag = (int)(i ^ 1);
+        assert_ptr_equal(hark_queue_first(&exact), &message[i ^ 1]);
+        assert_ptr_equal(hark_queue_first(&any), &message[i & 1 ? i & ~1u : i]);
+        hark_queue_remove(&message[i ^ 1]);
+        assert_null(hark_app.index);
+    }
+    assert_null(hark_app.first);
+    setup_messages(message, COUNT);
+    for (unsigned i = COUNT - 1; hark_app.index == NULL; i--) {
+        assert_in_range(i, COUNT - 8, COUNT);
+        exact.tag = (int)i;
+        assert_ptr_equal(hark_queue_first(&exact), &message[i]);
+        hark_queue_remove(&message[i]);
+    }
+    for (struct hark_message *m; (m = hark_app.first) != NULL;) hark_queue_remove(m);
+    assert_null(hark_app.index);
+    assert_false(hark_app.many);
+}
+
 /* Each message goes to before the last that was moved, behind the same one: the room between their
  * numbers ends. */
 static void numbers_between_two_messages_end(void **state)
 {
-    enum { COUNT = 100 };
     static struct hark_message message[COUNT];
     struct hark_request any = {.from = HARK_ANY_SOURCE, .tag = HARK_ANY_TAG, .ctx = CTX_POINT};
     (void)state;
-    memset(&hark_app, 0, sizeof hark_app);
-    for (unsigned i = 0; i < COUNT; i++) {
-        message[i].from = i % SOURCES;
-        hark_queue_add(&message[i]);
-    }
+    setup_messages(message, COUNT);
+    (void)hark_queue_long_marked(); /* makes the index */
+    assert_non_null(hark_app.index);
     for (unsigned i = COUNT - 1; i > 1; i--)
         hark_queue_move(&message[i], &message[i + 1 < COUNT ? i + 1 : 1]);
     const struct hark_message *m = hark_queue_first(&any);
@@ -294,6 +339,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_index_finds_what_a_walk_finds),
+        cmocka_unit_test(only_long_walks_make_the_index),
         cmocka_unit_test(numbers_between_two_messages_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
