@@ -20,7 +20,7 @@ void hark_process_fatal(const char *format, ...)
     abort();
 }
 
-enum { SOURCES = 3, TAGS = 3, MANY = 64 };
+enum { SOURCES = 3, TAGS = 6, MANY = 64 };
 
 static const uint16_t contexts[] = {CTX_POINT, HARK_APP_CONTEXTS, HARK_APP_CONTEXTS + 4};
 
@@ -309,6 +309,7 @@ static void only_long_walks_make_the_index(void **state)
     for (struct hark_message *m; (m = hark_app.first) != NULL;) hark_queue_remove(m);
     assert_null(hark_app.index);
     assert_false(hark_app.many);
+    assert_int_equal(hark_app.walked, 0);
 }
 
 /* Each message goes to before the last that was moved, behind the same one: the room between their
