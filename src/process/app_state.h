@@ -74,7 +74,14 @@ struct app {
         uint16_t ctx;
         const struct hark_message *message;
     } seen[APP_SEEN];
-    unsigned looks;  /* that saw something since then; the last APP_SEEN are kept */
+    unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
+    struct { /* of a look: all that fit, up to this message, have posted receives. NULL: nothing
+                known */
+        int from, tag;
+        uint16_t ctx;
+        uint64_t deliveries; /* when it was so */
+        const struct hark_message *last;
+    } claimed;
     unsigned marked; /* messages with HARK_APP_MARK among those not matched */
     struct taken {
         int from, tag;

@@ -30,6 +30,7 @@ void hark_app_post(struct hark_request *r)
 void hark_app_unpost(struct hark_request *r)
 {
     hark_queue_unpost(r);
+    hark_app.claimed.last = NULL;
 }
 
 /* A marked message is taken: its sender is to know. */
@@ -417,6 +418,27 @@ static void put_before(struct hark_message *m, struct hark_message *place)
         hark_queue_move(x, first);
         first = x;
     }
+    hark_app.claimed.last = NULL;
+}
+
+/* Where the look begins: behind those that the same look has passed, since receives were posted for
+ * them. They are until one is unposted, so a program that polls does not pass them again. */
+static struct hark_message *look_from(const struct hark_request *r)
+{
+    if (hark_app.claimed.last && hark_app.claimed.deliveries == hark_app.own[3] &&
+        hark_app.claimed.from == r->from && hark_app.claimed.tag == r->tag &&
+        hark_app.claimed.ctx == r->ctx)
+        return hark_queue_next(r, hark_app.claimed.last);
+    return hark_queue_first(r);
+}
+
+static void passed(const struct hark_request *r, const struct hark_message *m)
+{
+    hark_app.claimed.from = r->from;
+    hark_app.claimed.tag = r->tag;
+    hark_app.claimed.ctx = r->ctx;
+    hark_app.claimed.deliveries = hark_app.own[3];
+    hark_app.claimed.last = m;
 }
 
 /* The first message that a receive posted now would take: it is seen. NULL: there is none. */
@@ -424,8 +446,11 @@ static const struct hark_message *see(int from, uint16_t ctx, int tag)
 {
     struct hark_request r = sought(from, ctx, tag);
     struct hark_message *put_off = NULL;
-    for (struct hark_message *m = hark_queue_first(&r); m; m = hark_queue_next(&r, m)) {
-        if (hark_queue_claimant(NULL, m)) continue;
+    for (struct hark_message *m = look_from(&r); m; m = hark_queue_next(&r, m)) {
+        if (hark_queue_claimant(NULL, m)) {
+            if (put_off == NULL) passed(&r, m);
+            continue;
+        }
         if (!seen(m)) {
             if (put_off == NULL) put_off = m;
             continue;

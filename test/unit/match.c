@@ -567,6 +567,41 @@ static void a_marked_message_does_not_overtake(void **state)
     free(hark_app.taken);
 }
 
+/* What posted receives have a claim to is passed once, and again when one of them is no more. */
+static void a_look_passes_claimed_messages_once(void **state)
+{
+    enum { CLAIMED = 50, OTHER = CLAIMED };
+    struct hark_request r[CLAIMED];
+    struct hark_info info;
+    bool found;
+    (void)state;
+    for (int i = 0; i <= CLAIMED; i++) message(1, i, 0, HELD);
+    for (int i = 0; i < CLAIMED; i++) post(&r[i], 1, i, CTX_POINT);
+    for (int i = 0; i < CLAIMED; i++) hand_up();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hark_iprobe(1, HARK_ANY_TAG, &found, &info), HARK_A_OK);
+        assert_false(found);
+        assert_non_null(hark_app.claimed.last);
+        assert_int_equal(hark_app.claimed.last->tag, CLAIMED - 1);
+    }
+    hand_up();
+    assert_int_equal(hark_probe(1, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(info.tag, OTHER);
+    hark_app_unpost(&r[20]);
+    hark_app.looks = 0; /* as after a checkpoint call: what was seen before is not seen again */
+    assert_int_equal(hark_probe(1, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(info.tag, 20);
+    assert_int_equal(hark_probe(1, OTHER, &info), HARK_A_OK); /* another look */
+    assert_int_equal(info.tag, OTHER);
+    for (int i = 0; i < CLAIMED; i++)
+        if (i != 20) hark_app_complete(&r[i], "test");
+    assert_int_equal(hark_recv(NULL, 0, 1, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(info.tag, 20);
+    assert_int_equal(hark_probe(1, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(info.tag, OTHER);
+    drop_untaken();
+}
+
 /* A program may do nothing but ask: each hark_test of an open request polls, and one that is done
  * needs nothing more. */
 static void a_loop_over_test_gets_on(void **state)
@@ -702,6 +737,7 @@ int main(void)
         cmocka_unit_test_setup(looks_in_turn_are_recorded_once, setup),
         cmocka_unit_test_setup(a_message_does_not_overtake_on_its_way_to_another_receive, setup),
         cmocka_unit_test_setup(a_marked_message_does_not_overtake, setup),
+        cmocka_unit_test_setup(a_look_passes_claimed_messages_once, setup),
         cmocka_unit_test_setup(a_loop_over_test_gets_on, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
