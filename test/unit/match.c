@@ -602,6 +602,32 @@ static void a_look_passes_claimed_messages_once(void **state)
     drop_untaken();
 }
 
+/* What another look saw, and so was put before those, is not passed. */
+static void what_a_look_saw_is_not_passed(void **state)
+{
+    struct hark_request r;
+    struct hark_info info;
+    bool found;
+    (void)state;
+    message(2, 2, 5, HELD);
+    message(1, 1, 6, HELD); /* claimed */
+    message(0, 1, 7, HELD);
+    post(&r, 1, 1, CTX_POINT);
+    hand_up();
+    hand_up();
+    assert_int_equal(hark_iprobe(HARK_ANY_SOURCE, 1, &found, &info), HARK_A_OK);
+    assert_false(found);
+    hand_up();
+    world.only = 3;
+    assert_int_equal(hark_probe(HARK_ANY_SOURCE, HARK_ANY_TAG, &info), HARK_A_OK);
+    assert_int_equal(info.length, 7);
+    assert_int_equal(hark_iprobe(HARK_ANY_SOURCE, 1, &found, &info), HARK_A_OK);
+    assert_true(found);
+    assert_int_equal(info.length, 7);
+    hark_app_unpost(&r);
+    drop_untaken();
+}
+
 /* A program may do nothing but ask: each hark_test of an open request polls, and one that is done
  * needs nothing more. */
 static void a_loop_over_test_gets_on(void **state)
@@ -738,6 +764,7 @@ int main(void)
         cmocka_unit_test_setup(a_message_does_not_overtake_on_its_way_to_another_receive, setup),
         cmocka_unit_test_setup(a_marked_message_does_not_overtake, setup),
         cmocka_unit_test_setup(a_look_passes_claimed_messages_once, setup),
+        cmocka_unit_test_setup(what_a_look_saw_is_not_passed, setup),
         cmocka_unit_test_setup(a_loop_over_test_gets_on, setup),
         cmocka_unit_test(the_first_that_fits_is_received),
     };
