@@ -14,9 +14,10 @@ demo: setup $(BUILD)/build.ninja
 check:
 	@BUILD=$(BUILD) .ci/check
 bench: all
-	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/shm_raw bench/uv_raw bench/floor
+	ninja -C $(BUILD) bench/pingpong bench/bench-core bench/bench-log bench/bench-match bench/shm_raw bench/uv_raw bench/floor
 	@bench/machine.sh
 	$(BUILD)/bench/bench-core $(BUILD)/bench/core.json
+	$(BUILD)/bench/bench-match $(or $(ROUNDS),5)
 	bench/bench.sh $(BUILD) $(ROUNDS)
 	bench/sim.sh $(BUILD) $(or $(ROUNDS),5) $(MOST)
 bench-sim: all

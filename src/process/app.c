@@ -189,14 +189,23 @@ static void restart(void)
     else hark_process_hello(0, 0, NULL, 0);
 }
 
+/* Has it messages that the application sends? Of the MPI library's contexts it is one in four: that
+ * of a communicator's messages. */
+static bool of_the_application(uint16_t ctx)
+{
+    return ctx == CTX_POINT || (ctx >= HARK_APP_CONTEXTS && ctx % 4 == 0);
+}
+
 void hark_app_waits(struct hark_waits *w)
 {
     *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT,
         .calls = hark_process_number("wave.calls") + hark_app.inside};
     for (const struct hark_message *m = hark_app.first; m; m = m->next) {
-        if (m->ctx != CTX_POINT)
+        if (!of_the_application(m->ctx))
             continue; /* of a collective call: whoever has not come to it is named anyway */
-        if (w->untaken++ == 0) w->untaken_from = (int32_t)m->from, w->untaken_tag = m->tag;
+        if (w->untaken++) continue;
+        w->untaken_from = (int32_t)m->from;
+        w->untaken_tag = m->tag & hark_app_mask(0, m->ctx);
     }
     if (hark_app.call == NULL) return;
     snprintf(

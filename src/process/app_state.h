@@ -19,19 +19,27 @@ enum {
  * tag, in contexts from this one on. Below it all bits of a tag are the application's. */
 enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
 
-struct hark_request { /* a posted receive, or a send that is done */
-    struct hark_request *next, *previous;
+struct hark_request {                     /* a posted receive, or a send that is done */
+    struct hark_request *next, *previous; /* while it is posted: queue.h */
     void *data;
     size_t room;
     int from, tag;
     int mask; /* of the tag, the bits that are compared: 0 for any */
     uint16_t ctx;
-    /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
-    void (*land)(struct hark_request *r, const void *payload, size_t length);
     bool done;
     bool reserved; /* the transport is writing a payload into data */
-    int status;
-    struct hark_info info;
+    /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
+    void (*land)(struct hark_request *r, const void *payload, size_t length);
+    union {
+        struct { /* while it is posted: queue.c */
+            uint64_t number;
+            struct hark_request *next, *previous;
+        } alike;
+        struct { /* when it is done */
+            int status;
+            struct hark_info info;
+        };
+    };
 };
 
 enum { APP_SEEN = 16 };
@@ -49,7 +57,7 @@ struct app {
     size_t region_count;
     const struct hark_region *saved; /* of the image, until hark_restarted */
     uint32_t saved_count;
-    struct hark_request *posted, *posted_last;
+    struct hark_request *posted, *posted_last; /* queue.h */
     struct hark_request *waiting;      /* the one that a blocking wait is about, NULL: none */
     const char *call;                  /* in which it waits now, NULL: it does not */
     const char *collective;            /* call that it is in, NULL: none */
@@ -58,12 +66,24 @@ struct app {
     size_t sought_count;
     bool delivering;                   /* a DELIVER step is under way */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
+    unsigned posted_more;              /* receives posted, beyond the first; */
+    unsigned untaken_more;             /* and messages not matched */
+    bool many;                         /* one of the two is more than a few */
+    uint64_t walked;                   /* over them since then */
+    struct match_index *index;         /* of them, once that was far; else NULL */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
         int from, tag;
         uint16_t ctx;
         const struct hark_message *message;
     } seen[APP_SEEN];
-    unsigned looks;  /* that saw something since then; the last APP_SEEN are kept */
+    unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
+    struct { /* of a look: all that fit, up to this message, have posted receives. NULL: nothing
+                known */
+        int from, tag;
+        uint16_t ctx;
+        uint64_t deliveries; /* when it was so */
+        const struct hark_message *last;
+    } claimed;
     unsigned marked; /* messages with HARK_APP_MARK among those not matched */
     struct taken {
         int from, tag;

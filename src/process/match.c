@@ -13,19 +13,9 @@
 #include "../driver/point.h"
 #include "observe.h"
 #include "prologue.h"
+#include "queue.h"
 
 #define P hark_process
-
-static bool fits(const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
-{
-    return r->ctx == ctx && (r->from == HARK_ANY_SOURCE || r->from == (int)from) &&
-           ((tag ^ r->tag) & r->mask) == 0;
-}
-
-static bool fits_message(const struct hark_request *r, const struct hark_message *m)
-{
-    return fits(r, m->from, m->ctx, m->tag);
-}
 
 static struct hark_request sought(int from, uint16_t ctx, int tag)
 {
@@ -35,43 +25,13 @@ static struct hark_request sought(int from, uint16_t ctx, int tag)
 
 void hark_app_post(struct hark_request *r)
 {
-    r->next = NULL;
-    r->previous = hark_app.posted_last;
-    if (hark_app.posted_last) hark_app.posted_last->next = r;
-    else hark_app.posted = r;
-    hark_app.posted_last = r;
+    hark_queue_post(r);
 }
 
 void hark_app_unpost(struct hark_request *r)
 {
-    if (r->previous) r->previous->next = r->next;
-    else hark_app.posted = r->next;
-    if (r->next) r->next->previous = r->previous;
-    else hark_app.posted_last = r->previous;
-}
-
-static bool marked(uint16_t ctx, int32_t tag)
-{
-    return ctx >= HARK_APP_CONTEXTS && tag & HARK_APP_MARK;
-}
-
-static void queue(struct hark_message *m)
-{
-    m->next = NULL;
-    m->previous = hark_app.last;
-    if (hark_app.last) hark_app.last->next = m;
-    else hark_app.first = m;
-    hark_app.last = m;
-    hark_app.marked += marked(m->ctx, m->tag);
-}
-
-static void unqueue(struct hark_message *m)
-{
-    if (m->previous) m->previous->next = m->next;
-    else hark_app.first = m->next;
-    if (m->next) m->next->previous = m->previous;
-    else hark_app.last = m->previous;
-    hark_app.marked -= marked(m->ctx, m->tag);
+    hark_queue_unpost(r);
+    hark_app.claimed.last = NULL;
 }
 
 /* A marked message is taken: its sender is to know. */
@@ -88,17 +48,17 @@ static void note_taken(const struct hark_message *m)
 }
 
 /* r takes m. */
-static void fill(struct hark_request *r, const struct hark_message *m)
+static inline void fill(struct hark_request *r, const struct hark_message *m)
 {
     size_t n = m->length < r->room ? m->length : r->room;
     if (r->land) r->land(r, m->payload, m->length);
     else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
-    if (marked(m->ctx, m->tag)) note_taken(m);
+    if (hark_queue_marked(m)) note_taken(m);
+    hark_queue_unpost(r);
     r->info = (struct hark_info){(int)m->from, m->tag, m->length};
     r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
     r->done = true;
     r->reserved = false;
-    hark_app_unpost(r);
 }
 
 /* The delivery: false if the protocol says not now. m is still to be dropped. */
@@ -128,28 +88,23 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     return true;
 }
 
-/* The first earlier posted request that could take m; r itself if there is none. r may be NULL: one
- * that is not posted. */
-static struct hark_request *claimant(struct hark_request *r, const struct hark_message *m)
+/* Which receive takes which message, for q to be rid of its claim to *m: messages of one sender do
+ * not overtake each other on the way to a receive that could take both. So q takes the first of
+ * them, if no earlier receive could; and that one, in turn, the first of its own. */
+static struct hark_request *in_order(struct hark_request *q, struct hark_message **m)
 {
-    for (struct hark_request *q = hark_app.posted; q != r; q = q->next)
-        if (!q->reserved && fits_message(q, m)) return q;
-    return r;
-}
-
-/* Is there a message for r that was handed up before, and is not delivered yet? */
-static bool waits(const struct hark_request *r)
-{
-    for (const struct hark_message *m = hark_app.first; m; m = m->next)
-        if (fits_message(r, m)) return true;
-    return false;
+    for (struct hark_message *x; (x = hark_queue_channel(q, *m)) != *m;
+         q = hark_queue_claimant(q, x))
+        *m = x;
+    return q;
 }
 
 /* The next delivery that was recorded goes to the receive that took it: the first that it fits. */
 static bool take_recorded(void)
 {
     struct hark_message m;
-    struct hark_request *r = hark_prologue_next(&m) ? claimant(NULL, &m) : NULL;
+    if (!hark_prologue_next(&m)) return false;
+    struct hark_request *r = hark_queue_claimant_of(NULL, m.from, m.ctx, m.tag, NULL);
     if (r == NULL) return false;
     fill(r, &m);
     hark_prologue_take();
@@ -160,27 +115,35 @@ static bool take_recorded(void)
 static void take_recorded_for(const struct hark_request *r)
 {
     struct hark_message m;
-    while (!r->done && hark_prologue_next(&m) && (fits_message(r, &m) || marked(m.ctx, m.tag)))
+    while (!r->done && hark_prologue_next(&m) &&
+           (hark_queue_fits(r, m.from, m.ctx, m.tag) || hark_queue_marked(&m)))
         if (!take_recorded()) return;
 }
 
 /* Completes r from what has been handed up, if that can be. A replay may put one off that a look
  * saw, and others come before it. */
-static void take(struct hark_request *r)
+static void take_untaken(struct hark_request *r)
 {
-    if (__builtin_expect(hark_prologue.replaying, 0)) {
-        take_recorded_for(r);
-        return;
-    }
-    for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
-        if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
-            m = m->next;
+    if (r->done || r->reserved) return;
+    for (struct hark_message *m = hark_queue_first(r); m;) {
+        struct hark_request *q = hark_queue_claimant(r, m);
+        struct hark_message *x = m;
+        if (q != r) q = in_order(q, &x);
+        if (!deliver(q, x)) {
+            m = hark_queue_next(r, m);
             continue;
         }
-        unqueue(m);
-        hark_driver_drop(P.driver, m);
-        m = hark_app.first;
+        hark_queue_remove(x);
+        hark_driver_drop(P.driver, x);
+        if (r->done) return;
+        m = hark_queue_first(r);
     }
+}
+
+static inline void take(struct hark_request *r)
+{
+    if (__builtin_expect(hark_prologue.replaying, 0)) take_recorded_for(r);
+    else if (hark_app.first) take_untaken(r);
 }
 
 /* ---- hooks of the driver --------------------------------------------------------------------- */
@@ -192,20 +155,18 @@ void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint6
     struct hark_request *r = hark_app.waiting;
     (void)self;
     if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || r->land ||
-        !fits(r, from, ctx, tag))
+        !hark_queue_fits(r, from, ctx, tag))
         return NULL;
-    if (waits(r)) return NULL;
-    for (const struct hark_request *q = hark_app.posted; q != r; q = q->next)
-        if (fits(q, from, ctx, tag)) return NULL;
+    if (hark_queue_first(r) || hark_queue_claimant_of(r, from, ctx, tag, NULL) != r) return NULL;
     r->reserved = true;
     return r->data;
 }
 
 void hark_app_unplace(void *self, void *payload)
 {
+    struct hark_request *r = hark_app.waiting; /* no other is reserved */
     (void)self;
-    for (struct hark_request *r = hark_app.posted; r; r = r->next)
-        if (r->reserved && r->data == payload) r->reserved = false;
+    if (r && r->reserved && r->data == payload) r->reserved = false;
 }
 
 /* Keeps a message that lies in memory which will not last. */
@@ -221,7 +182,7 @@ static void keep(struct hark_message *m)
     }
     m = hark_driver_keep(P.driver, m);
     if (m == NULL) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-    queue(m);
+    hark_queue_add(m);
 }
 
 void hark_app_handup(void *self, struct hark_message *m)
@@ -230,13 +191,15 @@ void hark_app_handup(void *self, struct hark_message *m)
     (void)self;
     if (m->placed) { /* while it was written, what a recovery had held back may have been handed up:
                         that is before it */
-        bool own = r && !hark_app.delivering && r->reserved && r->data == m->payload && !waits(r);
+        bool own = r && !hark_app.delivering && r->reserved && r->data == m->payload &&
+                   !hark_queue_first(r);
         if (own && deliver(r, m)) hark_driver_drop(P.driver, m);
         else keep(m);
         return;
     }
-    if (r == NULL || hark_app.delivering || r->done || r->reserved || !fits_message(r, m) ||
-        claimant(r, m) != r || waits(r)) {
+    if (r == NULL || hark_app.delivering || r->done || r->reserved ||
+        !hark_queue_fits_message(r, m) ||
+        hark_queue_claimant_of(r, m->from, m->ctx, m->tag, NULL) != r || hark_queue_first(r)) {
         keep(m);
         return;
     }
@@ -256,16 +219,18 @@ static int valid(const void *data, size_t room, int from, int tag)
 }
 
 /* Whoever sends a marked message waits until a receive takes it: any posted one does, whatever this
- * process waits for. */
+ * process waits for, once it has taken what was sent before. */
 static void take_marked(void)
 {
-    for (struct hark_message *m = hark_app.marked ? hark_app.first : NULL, *next; m; m = next) {
+    for (struct hark_message *m = hark_queue_marked_first(), *next; m; m = next) {
         next = m->next;
-        struct hark_request *r = marked(m->ctx, m->tag) ? claimant(NULL, m) : NULL;
-        if (r == NULL || !deliver(r, m)) continue;
-        unqueue(m);
-        hark_driver_drop(P.driver, m);
-        next = hark_app.first;
+        struct hark_request *q = hark_queue_marked(m) ? hark_queue_claimant(NULL, m) : NULL;
+        struct hark_message *x = m;
+        if (q) q = in_order(q, &x);
+        if (q == NULL || !deliver(q, x)) continue;
+        hark_queue_remove(x);
+        hark_driver_drop(P.driver, x);
+        next = hark_queue_marked_first();
     }
 }
 
@@ -275,18 +240,23 @@ static inline void acknowledge(void)
 }
 
 /* Inside the application's call `call`. */
+static void complete_recorded(const struct hark_request *r)
+{
+    while (!r->done)
+        if (!take_recorded()) hark_prologue_differs();
+    acknowledge();
+}
+
 void hark_app_complete(struct hark_request *r, const char *call)
 {
     if (__builtin_expect(hark_prologue.replaying, 0)) {
-        while (!r->done)
-            if (!take_recorded()) hark_prologue_differs();
-        acknowledge();
+        complete_recorded(r);
         return;
     }
     hark_app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
     for (take(r); !r->done; take(r)) {
-        take_marked();
+        if (hark_app.marked) take_marked();
         acknowledge();
         if (!r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
     }
@@ -297,7 +267,7 @@ void hark_app_complete(struct hark_request *r, const char *call)
 void hark_app_try(struct hark_request *r)
 {
     if (!r->done) take(r);
-    if (!r->done) take_marked();
+    if (!r->done && hark_app.marked) take_marked();
     acknowledge();
 }
 
@@ -305,10 +275,13 @@ int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, stru
 {
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
-    struct hark_request r = sought(from, ctx, tag);
-    r.data = data;
-    r.room = room;
-    hark_app_post(&r);
+    struct hark_request r = {.data = data,
+        .room = room,
+        .from = from,
+        .tag = tag,
+        .mask = hark_app_mask(tag, ctx),
+        .ctx = ctx};
+    hark_queue_post(&r);
     hark_app_complete(&r, "hark_recv");
     if (info) *info = r.info;
     return r.status;
@@ -319,11 +292,10 @@ int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info
     return hark_app_recv(data, room, from, CTX_POINT, tag, info);
 }
 
-static struct hark_request *request_make(struct hark_request from)
+static struct hark_request *request_memory(void)
 {
     struct hark_request *r = malloc(sizeof *r);
     if (r == NULL) hark_process_fatal("rank %u: no memory for a request", P.setup.rank);
-    *r = from;
     return r;
 }
 
@@ -332,7 +304,8 @@ int hark_isend(const void *data, size_t length, int to, int tag, struct hark_req
     if (request == NULL) return HARK_A_EARGUMENT;
     int status = hark_app_send(data, length, to, CTX_POINT, tag);
     if (status < 0) return status;
-    *request = request_make((struct hark_request){.done = true});
+    *request = request_memory();
+    **request = (struct hark_request){.done = true};
     return HARK_A_OK;
 }
 
@@ -341,11 +314,13 @@ int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request *
     if (request == NULL) return HARK_A_EARGUMENT;
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
-    struct hark_request r = sought(from, CTX_POINT, tag);
-    r.data = data;
-    r.room = room;
-    *request = request_make(r);
-    hark_app_post(*request);
+    struct hark_request *r = *request = request_memory();
+    *r = (struct hark_request){.data = data,
+        .room = room,
+        .from = from,
+        .tag = tag,
+        .mask = hark_app_mask(tag, CTX_POINT)};
+    hark_queue_post(r);
     return HARK_A_OK;
 }
 
@@ -452,7 +427,8 @@ static const struct hark_message *seen_before(int from, uint16_t ctx, int tag)
 {
     for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
         const struct seen *s = &hark_app.seen[i];
-        if (s->from == from && s->ctx == ctx && s->tag == tag && claimant(NULL, s->message) == NULL)
+        if (s->from == from && s->ctx == ctx && s->tag == tag &&
+            hark_queue_claimant(NULL, s->message) == NULL)
             return s->message;
     }
     return NULL;
@@ -468,7 +444,7 @@ static bool precedes(
         for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
             const struct seen *s = &hark_app.seen[i];
             const struct hark_request r = sought(s->from, s->ctx, s->tag);
-            if (s->message == x && fits_message(&r, y)) return true;
+            if (s->message == x && hark_queue_fits_message(&r, y)) return true;
         }
     }
     return false;
@@ -482,14 +458,30 @@ static void put_before(struct hark_message *m, struct hark_message *place)
     for (struct hark_message *x = m; x != place; x = previous) {
         previous = x->previous;
         if (x != m && !precedes(x, first, place)) continue;
-        unqueue(x);
-        x->previous = first->previous;
-        x->next = first;
-        if (first->previous) first->previous->next = x;
-        else hark_app.first = x;
-        first->previous = x;
+        hark_queue_move(x, first);
         first = x;
     }
+    hark_app.claimed.last = NULL;
+}
+
+/* Where the look begins: behind those that the same look has passed, since receives were posted for
+ * them. They are until one is unposted, so a program that polls does not pass them again. */
+static struct hark_message *look_from(const struct hark_request *r)
+{
+    if (hark_app.claimed.last && hark_app.claimed.deliveries == hark_app.own[3] &&
+        hark_app.claimed.from == r->from && hark_app.claimed.tag == r->tag &&
+        hark_app.claimed.ctx == r->ctx)
+        return hark_queue_next(r, hark_app.claimed.last);
+    return hark_queue_first(r);
+}
+
+static void passed(const struct hark_request *r, const struct hark_message *m)
+{
+    hark_app.claimed.from = r->from;
+    hark_app.claimed.tag = r->tag;
+    hark_app.claimed.ctx = r->ctx;
+    hark_app.claimed.deliveries = hark_app.own[3];
+    hark_app.claimed.last = m;
 }
 
 /* The first message that a receive posted now would take: it is seen. NULL: there is none. */
@@ -497,8 +489,11 @@ static const struct hark_message *see(int from, uint16_t ctx, int tag)
 {
     struct hark_request r = sought(from, ctx, tag);
     struct hark_message *put_off = NULL;
-    for (struct hark_message *m = hark_app.first; m; m = m->next) {
-        if (!fits_message(&r, m) || claimant(NULL, m)) continue;
+    for (struct hark_message *m = look_from(&r); m; m = hark_queue_next(&r, m)) {
+        if (hark_queue_claimant(NULL, m)) {
+            if (put_off == NULL) passed(&r, m);
+            continue;
+        }
         if (!seen(m)) {
             if (put_off == NULL) put_off = m;
             continue;

@@ -76,6 +76,7 @@ KNOW = (
     ('src/process/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/supervisor/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/match', ('match', 'what a replay puts off')),
+    ('src/process/queue', ('queue', 'match')),
     ('src/process/collective', ('collectives',)),
     ('src/process/observe', ('trace of runs',)),
     ('src/supervisor/output', ('output', 'output of runs')),
