@@ -19,12 +19,25 @@ static inline uint8_t *memory(uintptr_t at)
 /* ---- blocks -----------------------------------------------------------------------------------
  */
 
-/* A single number is copied without a call. */
+/* The first and the last `half` bytes, which overlap unless there are twice as many. */
+#define COPY_ENDS(half)                                                                            \
+    do {                                                                                           \
+        uint8_t head[half], tail[half];                                                            \
+        memcpy(head, from, half);                                                                  \
+        memcpy(tail, from + length - half, half);                                                  \
+        memcpy(to, head, half);                                                                    \
+        memcpy(to + length - half, tail, half);                                                    \
+    } while (0)
+
+/* One or two numbers are copied without a call. */
 static inline void copy(uint8_t *to, const uint8_t *from, size_t length)
 {
-    if (length == 8) memcpy(to, from, 8);
-    else if (length == 4) memcpy(to, from, 4);
-    else memcpy(to, from, length);
+    if (length > 32) memcpy(to, from, length);
+    else if (length >= 16) COPY_ENDS(16);
+    else if (length >= 8) COPY_ENDS(8);
+    else if (length >= 4) COPY_ENDS(4);
+    else if (length >= 2) COPY_ENDS(2);
+    else *to = *from;
 }
 
 static inline void move(struct mover *m, uintptr_t at, size_t length)
