@@ -44,10 +44,10 @@ void hark_mpi_layout_add_int(struct layout *l, MPI_Count value);
 struct type *hark_mpi_derive(int combiner, bool large, size_t parts);
 void hark_mpi_derive_part(struct type *t, size_t i, struct type *part, size_t count);
 
-/* In the standard a bound that is set stays one in datatypes made of it, and an extent without such
- * bounds is a multiple of the strictest alignment inside. MPICH's programs are used to less: only
- * MPI_LB and MPI_UB count for more than other bounds, where they are named, and only structures
- * have such an extent. */
+/* MPI 3.1, 4.1.6 and 4.1.7: a bound that was set (by MPI_Type_create_resized, an array, MPI_LB)
+ * overrides all others in the datatypes made of it, and an extent without such bounds is rounded up
+ * to the strictest alignment inside. MPICH 4.0.2 differs, and its programs rely on it: only MPI_LB
+ * and MPI_UB override, only in the structure that names them; and only structures are rounded. */
 #if defined(HARK_MPI_MPICH)
 enum { BOUNDS_STAY = false, ALL_ARE_ALIGNED = false };
 #else

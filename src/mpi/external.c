@@ -1,4 +1,4 @@
-/* The representation "external32" (MPI 4.0, 14.5.2): big-endian, with sizes of its own. */
+/* The representation "external32" (MPI 3.1, 13.5.2): big-endian, with sizes of its own. */
 #include "derive.h"
 
 __extension__ typedef unsigned __int128 bits;

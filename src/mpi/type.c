@@ -16,7 +16,7 @@ extern struct ompi_predefined_datatype_t ompi_mpi_lb, ompi_mpi_ub;
 /* ---- the table --------------------------------------------------------------------------------
  */
 
-/* The bytes of "external32" are those of table 14.2 of MPI 4.0. */
+/* The bytes of "external32" are those of MPI 3.1, table 13.2. */
 #define ROW(name, ctype, element, external, number, numbers)                                       \
     {                                                                                              \
         "MPI_" #name, MPI_##name, sizeof(ctype), _Alignof(ctype), external, numbers, number,       \

@@ -76,7 +76,7 @@ static MPI_Datatype integer_of(int digits)
     return MPI_DATATYPE_NULL;
 }
 
-/* MPI 4.0, 18.1.15: the same arguments give the same handle, and it is never freed. */
+/* MPI 3.1, 17.1.9: the same arguments give the same handle, and it is never freed. */
 static struct sized {
     struct sized *next;
     struct type *type;

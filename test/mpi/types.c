@@ -533,7 +533,7 @@ static void check_named(void)
     }
 }
 
-/* MPI 4.0, table 14.2: big-endian, and a long has 4 bytes. */
+/* MPI 3.1, table 13.2: big-endian, and a long has 4 bytes. */
 static void check_external(void)
 {
     struct {
