@@ -205,6 +205,16 @@ static inline const struct hark *core_of(const struct supervisor *s)
     return hark_keeper_core(s->keeper);
 }
 
+/* What a rank runs. */
+static inline const struct hark_run_program *program_of(const struct child *c)
+{
+    const struct hark_run_program *p = c->s->o->program;
+    for (uint32_t behind = p->ranks;
+         behind <= c->rank && p + 1 < c->s->o->program + c->s->o->programs;)
+        behind += (++p)->ranks;
+    return p;
+}
+
 /* say.c */
 void hark_sup_say(const char *format, ...) __attribute__((format(printf, 1, 2))); /* a line on
                                                                                      stderr */

@@ -100,6 +100,20 @@ static int take_store(struct supervisor *s)
     return 0;
 }
 
+/* A program that is given by its path is the same one by another spelling of that. False: no
+ * memory. */
+static bool name_program(FILE *f, const struct hark_run_program *p)
+{
+    const char *file = p->file ? p->file : p->argv[0];
+    errno = 0;
+    char *path = strchr(p->argv[0], '/') ? realpath(file, NULL) : NULL;
+    const bool whole = path || errno != ENOMEM;
+    fputs(path ? path : p->argv[0], f);
+    for (char *const *word = p->argv + 1; *word; word++) fprintf(f, " %s", *word);
+    free(path);
+    return whole;
+}
+
 /* What must be the same when the job is resumed; options that are not given are not in it. */
 static char *identity(const struct supervisor *s)
 {
@@ -112,14 +126,14 @@ static char *identity(const struct supervisor *s)
     hark_words_begin(&w, options, sizeof options);
     hark_options_write(s->o->protocol->manual->options, &s->o->core, true, &w);
     fprintf(f, "protocol=%s%s", s->o->protocol->name, options);
-    /* A program that is given by its path is the same one by another spelling of that. */
-    errno = 0;
-    char *path = strchr(s->o->program[0], '/') ? realpath(s->o->program[0], NULL) : NULL;
-    bool whole = path || errno != ENOMEM;
-    fprintf(f, "\nclusters=%s\nprogram=%s", s->clusters_text, path ? path : s->o->program[0]);
-    for (char *const *word = s->o->program + 1; *word; word++) fprintf(f, " %s", *word);
+    fprintf(f, "\nclusters=%s\nprogram=", s->clusters_text);
+    bool whole = true;
+    for (uint32_t i = 0; i < s->o->programs; i++) {
+        if (i) fputs(" : ", f);
+        if (s->o->programs > 1) fprintf(f, "-n %u ", s->o->program[i].ranks);
+        whole = name_program(f, &s->o->program[i]) && whole;
+    }
     fputc('\n', f);
-    free(path);
     if (fclose(f) == 0 && whole) return text;
     free(text);
     return NULL;

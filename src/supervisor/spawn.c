@@ -42,6 +42,15 @@ static int make_pipes(struct pipes *p)
 
 /* ---- in the new process, between fork and exec ----------------------------------------------- */
 
+/* Comes back if it fails, with errno. */
+static void execute(const struct hark_run_program *p)
+{
+    if (p->directory && chdir(p->directory) < 0) return;
+    for (char *const *v = p->environment; v && *v; v++)
+        if (putenv(*v) != 0) return;
+    execvp(p->file ? p->file : p->argv[0], p->argv);
+}
+
 static void be_the_process(const struct child *c, const struct pipes *p, pid_t parent)
 {
     char control[40];
@@ -62,7 +71,7 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
     if (c->rank != HARK_RECOVERY) {
-        execvp(c->s->o->program[0], c->s->o->program);
+        execute(program_of(c));
     } else if (c->s->o->recovery) {
         execvp(c->s->o->recovery[0], c->s->o->recovery);
     } else {
