@@ -127,7 +127,8 @@ int hark_protect(uint64_t id, void *at, size_t length);
 int hark_checkpoint(void);
 /* Call it once, after the hark_protect calls. If this process starts again from a checkpoint, the
  * protected memory is restored to its state inside that hark_checkpoint call, and *restarted is the
- * checkpoint's number; else it is 0. A process that starts again and communicates before this call
+ * checkpoint's number; else it is 0. On rank 0 standard input, read by C's stdio or read(2), then
+ * goes on where it was in that call. A process that starts again and communicates before this call
  * ends the job with a line. HARK_A_EREGION: an id or a length differs. */
 int hark_restarted(uint64_t *restarted);
 

@@ -383,6 +383,7 @@ int hark_restarted(uint64_t *restarted)
             if (hark_app.saved[k].id == hark_app.region[i].id)
                 memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at,
                     hark_app.saved[k].length);
+    hark_process_input();
     *restarted = P.setup.checkpoint;
     hark_app.saved = NULL;
     hark_app.ready = true;

@@ -23,6 +23,7 @@
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
  *    5  link.c           the descriptors to a process: control socket and output
+ *       input.c          what rank 0 reads
  *    4  end.c            the end of a job, wished for or not
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
@@ -82,7 +83,9 @@ struct child { /* a process of the job, over all its incarnations */
     struct stream stream[2];
     uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond
                                                  recall then */
-    bool mark_waits; /* it has said MARK, and is told MARKED when there is room for more output */
+    uint64_t ahead;    /* what MARK said: bytes of its input that it has read and not used */
+    uint64_t input_at; /* position of its input in the image that it began from */
+    bool mark_waits;   /* it has said MARK, and is told MARKED when there is room for more output */
     uint64_t mark;
     uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
     size_t in_length, in_room, out_length, out_room;
@@ -122,6 +125,23 @@ struct failure {
     char kind[24];
 };
 
+struct feed;
+struct input {   /* standard input, for rank 0; its positions are bytes from the beginning */
+    bool is;     /* there is one: else processes have /dev/null */
+    bool direct; /* a regular file, read from `begin` on */
+    uint64_t begin;
+    int spool; /* file with what was read of a stream, up to `got`; -1: direct */
+    uint64_t got;
+    uint64_t given; /* put into the pipe */
+    bool ended;     /* of a stream: there is no more */
+    int source;     /* that `from` watches */
+    bool watched, always_ready;
+    uv_poll_t from;
+    uv_timer_t look;   /* while another job has the terminal */
+    int reader;        /* the reader's end of the pipe, for us too */
+    struct feed *feed; /* the other end; NULL: the reader has all */
+};
+
 struct recovery { /* times are CLOCK_MONOTONIC, ns; 0: not yet */
     uint64_t died, announced, restarted, over, caught_up;
     uint32_t re;     /* of the last announcement in it */
@@ -143,7 +163,8 @@ struct supervisor {
     uv_async_t moved;              /* an outlet has moved something */
     int positions; /* descriptor of the positions that were shown, in the store that is kept; -1:
                       none */
-    bool give_up;  /* who reads our output has had time enough */
+    struct input input;
+    bool give_up;      /* who reads our output has had time enough */
     bool finish_waits; /* all have finished, and not all that they printed is shown */
 
     uv_loop_t loop;
@@ -280,6 +301,18 @@ void hark_sup_ask(struct child *c);       /* is the output that waits beyond rec
 void hark_sup_stable(struct child *c, uint64_t n); /* its answer */
 bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not,
                                               more is on its way there */
+
+/* input.c: 0, or an errno if there is no other comment */
+int hark_sup_input_open(struct supervisor *s); /* 0, or the exit status after one line */
+int hark_sup_input_pipe(struct supervisor *s); /* a new one, for the next incarnation of rank 0,
+                                                  which reads from the beginning */
+/* The present incarnation reads on at `position`; what lies in the pipe is gone. */
+int hark_sup_input_seek(struct supervisor *s, uint64_t position);
+/* Where rank 0 is which has `ahead` bytes in a buffer and not used yet. */
+uint64_t hark_sup_input_position(const struct supervisor *s, uint64_t ahead);
+void hark_sup_input_look(uv_timer_t *timer);
+void hark_sup_input_stop(struct supervisor *s); /* with the loop */
+void hark_sup_input_close(struct supervisor *s);
 
 /* recluster.c */
 static inline bool hark_sup_reclusters(const struct supervisor *s) /* do clusters change while it

@@ -383,6 +383,7 @@ int hark_sup_job_open(struct supervisor *s)
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;
     status = hark_sup_output_open(s, s->belongs);
+    if (status == 0) status = hark_sup_input_open(s);
     if (status == 0) status = make_board(s);
     if (status == 0) status = open_trace(s);
     return status;
@@ -393,6 +394,7 @@ void hark_sup_job_close(struct supervisor *s)
     hark_trace_close(s->trace); /* of a job that did not begin */
     for (uint32_t i = 0; i < s->parts; i++) free(s->part[i]);
     free(s->part);
+    hark_sup_input_close(s);
     hark_keeper_close(s->keeper);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);

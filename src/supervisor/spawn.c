@@ -60,8 +60,9 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     hark_sup_signals_in_process(c->s);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
+    const bool reads = c->rank == 0 && c->s->input.is;
+    int in = reads ? c->s->input.reader : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in < 0 || dup2(in, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
     if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
         fcntl(c->s->store_fd, F_SETFD, 0) < 0)
         return;
@@ -118,13 +119,15 @@ void hark_sup_fresh(struct child *c)
     c->began = hark_sup_progress(c);
     c->began_messages = hark_sup_slot(c)->messages;
     c->program = 0;
+    c->input_at = 0;
     for (int i = 0; i < 2; i++) hark_output_begin(&c->output[i], c->checkpoint != 0);
 }
 
 int hark_sup_spawn(struct child *c)
 {
     struct pipes p;
-    int status = make_pipes(&p);
+    int status = c->rank == 0 ? hark_sup_input_pipe(c->s) : 0;
+    if (status == 0) status = make_pipes(&p);
     if (status) return status;
     hark_sup_fresh(c);
     c->kept = -1;
