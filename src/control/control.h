@@ -37,6 +37,7 @@
  *               if it brings the clusters into force that CLUSTERS has told
  *     MARK      id u64, ahead u64: all output written before this belongs to checkpoint id, and
  *               of the input all that was read but the last `ahead` bytes
+ *     ABORT     status u32: the program ends the whole job, with that exit status
  *     INPUT     its memory is as in its image: its input is to go on where it was then
  *     STABLE    n u64: the answer to ASK, maybe much later
  *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again;
@@ -83,7 +84,8 @@ enum hark_control_type {
     HARK_C_AGAIN,
     HARK_C_WAITS,
     HARK_C_NOTE,
-    HARK_C_INPUT
+    HARK_C_INPUT,
+    HARK_C_ABORT
 };
 
 #define HARK_FRAME_LIMIT                                                                           \

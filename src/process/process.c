@@ -63,6 +63,17 @@ _Noreturn void hark_process_fatal(const char *format, ...)
     _exit(1);
 }
 
+_Noreturn void hark_process_abort(int status)
+{
+    struct hark_control m;
+    uint8_t memory[16];
+    fflush(NULL);
+    hark_control_begin_in(&m, HARK_C_ABORT, memory, sizeof memory);
+    hark_control_put32(&m, (uint32_t)status);
+    hark_process_say(&m);
+    _exit(status & 255 ? status & 255 : 1);
+}
+
 void hark_process_trouble(const char *line)
 {
     char text[300];

@@ -83,6 +83,9 @@ void hark_process_trouble(const char *line);
 void hark_process_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line to the supervisor, and the end of this process with status 1. Needs no memory. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends all processes of the job, and `hark run` with the low eight bits of `status`, or with 1 if
+ * these are 0: an aborted job never looks like one that is done. All output so far is shown. */
+_Noreturn void hark_process_abort(int status);
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for
  * something looks again each time this returns. What is fatal does not return. */
 void hark_process_wait(void);

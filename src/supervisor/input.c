@@ -24,6 +24,7 @@ struct feed { /* our end of the pipe, watched; libuv lets go of it later */
 };
 
 static void feed_on(struct supervisor *s);
+static void look_again(uv_timer_t *timer);
 
 /* ---- where it comes from --------------------------------------------------------------------- */
 
@@ -101,7 +102,7 @@ static void on_source(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     uv_poll_stop(poll);
-    if (in_background()) uv_timer_start(&s->input.look, hark_sup_input_look, BACKGROUND_MS, 0);
+    if (in_background()) uv_timer_start(&s->input.look, look_again, BACKGROUND_MS, 0);
     else if (read_source(s)) feed_on(s);
     else uv_poll_start(poll, UV_READABLE, on_source);
 }
@@ -125,7 +126,7 @@ static bool watch_source(struct supervisor *s)
     return false;
 }
 
-void hark_sup_input_look(uv_timer_t *timer)
+static void look_again(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
     uv_poll_start(&s->input.from, UV_READABLE, on_source);

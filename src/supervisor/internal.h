@@ -310,7 +310,6 @@ int hark_sup_input_pipe(struct supervisor *s); /* a new one, for the next incarn
 int hark_sup_input_seek(struct supervisor *s, uint64_t position);
 /* Where rank 0 is which has `ahead` bytes in a buffer and not used yet. */
 uint64_t hark_sup_input_position(const struct supervisor *s, uint64_t ahead);
-void hark_sup_input_look(uv_timer_t *timer);
 void hark_sup_input_stop(struct supervisor *s); /* with the loop */
 void hark_sup_input_close(struct supervisor *s);
 

@@ -147,6 +147,16 @@ static void on_last_line(struct child *c, struct hark_control *m)
     hark_sup_end(c->s, 1);
 }
 
+/* No failure to recover from: the program wants the end. */
+static void on_abort(struct child *c, struct hark_control *m)
+{
+    char name[32];
+    const uint32_t status = hark_control_get32(m) & 255;
+    if (m->bad || c->s->phase == ENDING || c->goes_back) return; /* what it did is void */
+    hark_sup_say("%s aborted the job with status %u", hark_sup_name(c, name), status);
+    hark_sup_end(c->s, status ? (int)status : 1);
+}
+
 static void on_message(struct child *c, struct hark_control *m)
 {
     switch (m->type) {
@@ -161,6 +171,7 @@ static void on_message(struct child *c, struct hark_control *m)
     case HARK_C_WAITS: hark_sup_waits(c, m); break;
     case HARK_C_NOTE: on_note(c, m); break;
     case HARK_C_AGAIN: hark_sup_on_rollback_request(c, m); break;
+    case HARK_C_ABORT: on_abort(c, m); break;
     case HARK_C_INPUT: on_input(c); break;
     case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;
