@@ -79,6 +79,7 @@ void hark_cli_run_help(void)
         "  --wdir DIR              the working directory of the processes (this one)\n"
         "  --env NAME[=VALUE]      a variable of their environment, beside those that hark run "
         "has\n"
+        "  --tag-output            begin each line that a process prints with its rank: [3]\n"
         "  --clusters FILE|K|auto  the processes that roll back together: a file, or K blocks of "
         "ranks; auto: blocks, and\n"
         "                          at the end hark suggests clusters, from the observed traffic "
@@ -295,7 +296,8 @@ enum {
     STALL_LIMIT,
     MPI,
     WDIR,
-    ENV
+    ENV,
+    TAG_OUTPUT
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -306,8 +308,9 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
     {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
     {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
-    {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"no-digest", 0, NULL, NO_DIGEST},
-    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
+    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
 
 static int option(struct arguments *a, int c, char *const *argv)
 {
@@ -335,6 +338,7 @@ static int option(struct arguments *a, int c, char *const *argv)
     case GRACE: return grace(a, optarg);
     case STALL_LIMIT: return stall_limit(a, optarg);
     case MPI: return mpi(a, optarg);
+    case TAG_OUTPUT: a->o.tag_output = true; return 0;
     case WDIR: a->program->directory = optarg; return 0;
     case ENV: return hark_cli_program_variable(a->program, optarg);
     case VERBOSE: a->o.verbose = true; return 0;

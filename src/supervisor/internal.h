@@ -68,7 +68,8 @@ struct link {
 
 struct stream { /* an output of a process, for hark_output */
     struct child *child;
-    int kind; /* 0 stdout, 1 stderr */
+    int kind;    /* 0 stdout, 1 stderr */
+    bool inside; /* a line: its beginning was put out already */
 };
 
 struct child { /* a process of the job, over all its incarnations */

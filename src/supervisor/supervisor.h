@@ -56,6 +56,7 @@ struct hark_run_options {
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     bool resume, digest, verbose;
+    bool tag_output; /* "[3] " before each line that rank 3 prints */
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
      */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes

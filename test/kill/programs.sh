@@ -43,4 +43,16 @@ expect 1 '^hark run: --env NOT_THERE: it is not set, and the program does not ge
 refused '--wdir: nowhere: No such file or directory' --wdir nowhere true
 refused '--wdir: sub/bin/where is no directory' --wdir sub/bin/where true
 refused 'sub/./where: No such file or directory' --wdir sub ./where
+
+# Each line with its rank, also a last one without an end, on both streams, and once when it is printed again.
+printf '#!/bin/sh\nprintf "a\\nb\\nc"; printf "e\\n" >&2\n' >sub/bin/lines
+chmod +x sub/bin/lines
+"$hark" run -n 1 --tag-output sub/bin/lines >out 2>err
+is 'tags' '[0] a;[0] b;[0] c' "$(paste -sd';' out)"
+is 'tags of errors' '[0] e' "$(grep -v '^hark: ' err)"
+for protocol in hydee scmel; do
+  "$hark" run -n 3 --protocol $protocol --interval 1ms --kill 1@40 --tag-output -- "$obedient" print=begin steps=30 print=end >out 2>err
+  is "$protocol: tags, with a failure" '[0] begin;[0] end;[1] begin;[1] end;[2] begin;[2] end' "$(grep -v '[0-9]$' out | sort | paste -sd';')"
+  is "$protocol: a line without a tag" '' "$(grep -v '^\[[0-2]\] ' out)"
+done
 finish
