@@ -1,7 +1,7 @@
 #!/bin/bash
 # Programs of other MPIs get hark's library in the place of theirs. The libraries here are small: each says whose it is.
-# mpi_choice.sh HARK CC OBEDIENT
-hark=$(readlink -f "$1") cc=$2 obedient=$(readlink -f "$3")
+# mpi_choice.sh HARK CC OBEDIENT BINDIR LIBDIR
+hark=$(readlink -f "$1") cc=$2 obedient=$(readlink -f "$3") bindir=$4 libdir=$5
 . "$(dirname "$0")/../shell.sh"
 tested=("$hark" run -n 1) words='hark run -n 1'
 unset LD_PRELOAD LD_LIBRARY_PATH
@@ -30,6 +30,16 @@ for soname in "${!folder[@]}"; do
   expect 1 "^our $soname$" ./with-$soname
   expect 1 "^our $soname$" --mpi ${folder[$soname]} ./with-$soname
   expect 1 "^their $soname$" --mpi none ./with-$soname
+done
+
+# Where hark's libraries are: beside the command in a build tree, and where both were installed.
+for place in "build/src/cli build/src/mpi" "usr/$bindir usr/$libdir/hark/mpi"; do
+  case $bindir$libdir in *//* | /*) [ "${place%% *}" = build/src/cli ] || continue ;; esac
+  mkdir -p "${place%% *}" "${place##* }"
+  cp "$hark" "${place%% *}/hark"
+  cp -r ours/* "${place##* }"
+  env -u HARK_MPI_PATH "${place%% *}/hark" run -n 1 ./with-libmpich.so.12 >out 2>err
+  is "libraries of ${place%% *}" 'our libmpich.so.12' "$(cat out)"
 done
 
 # By way of a library of Fortran, which has a known name, and of one that has none; that is found by RUNPATH beside itself.
