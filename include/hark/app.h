@@ -113,7 +113,8 @@ int hark_allgather(const void *data, size_t length, void *all);
  * process. The two must not overlap. */
 int hark_alltoall(const void *data, void *all, size_t length);
 
-/* Names memory that belongs to checkpoints: `length` bytes at `at` under `id` (0 .. UINT64_MAX-1).
+/* Names memory that belongs to checkpoints: `length` bytes at `at` under `id`, which is at most
+ * UINT64_MAX - 16.
  * Another call with the same id replaces the region; length 0 removes it. The memory must not
  * change during hark_checkpoint. */
 int hark_protect(uint64_t id, void *at, size_t length);
@@ -128,9 +129,19 @@ int hark_checkpoint(void);
 /* Call it once, after the hark_protect calls. If this process starts again from a checkpoint, the
  * protected memory is restored to its state inside that hark_checkpoint call, and *restarted is the
  * checkpoint's number; else it is 0. On rank 0 standard input, read by C's stdio or read(2), then
- * goes on where it was in that call. A process that starts again and communicates before this call
- * ends the job with a line. HARK_A_EREGION: an id or a length differs. */
+ * goes on where it was in that call. A program may communicate before this call: images hold what
+ * it received there (up to 16 MiB), so a process that starts again sends nothing and receives the
+ * same until it calls this. It must do there what it did in its first execution. HARK_A_EREGION: an
+ * id or a length differs. */
 int hark_restarted(uint64_t *restarted);
+
+/* The time in seconds, from an origin that all processes of a machine have in common and that is as
+ * old as the machine's last start. It never goes back. Under `hark run` the readings are kept in a
+ * journal: a process that executes again reads the same times as before, up to where it was lost,
+ * so a program may send what it has measured (hark-run(1), CLOCKS AND CHANCE). Readings before the
+ * call of hark_restarted() belong to the beginning of the program, which each restart executes
+ * again: it reads the same times. Outside of hark_init and hark_finalize nothing is kept. */
+double hark_wtime(void);
 
 /* The words for a status: never NULL. */
 const char *hark_app_error(int status);

@@ -84,6 +84,7 @@ struct hark_hooks {
         void *self, uint64_t id, const struct hark_region **region, uint32_t *count); /* < 0: fails
                                                                                        */
     void (*committed)(void *self, uint64_t id);
+    void (*dropped)(void *self, uint64_t id); /* image `id` is not needed any more; may be NULL */
     void (*persist)(void *self, const struct hark_fact *fact); /* answer with hark_driver_stored */
     /* ROLLBACK: this process must become a new incarnation from checkpoint `id`. From now on only
      * hark_driver_snapshot() works; all other calls return HARK_D_EGONE. */

@@ -49,8 +49,9 @@ void hark_cli_protocols_help(void)
     fputs("Which --protocol does a program need? Take the first question whose answer is yes.\n\n"
           "1. Does what a process sends depend on anything but its arguments and the messages it "
           "has received: on a "
-          "clock, on\n"
-          "   random numbers from outside, on its process id, on a file that changes?\n",
+          "clock or\n"
+          "   random numbers that --journal does not keep, on its process id, on a file that "
+          "changes?\n",
         stdout);
     answers(HARK_FOR_ANY, "");
     fputs("2. Does it depend on the order in which messages arrive, or on whether hark_test or "

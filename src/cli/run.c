@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 
 #include "hark/registry.h"
+#include "../control/control.h"
 #include "../supervisor/supervisor.h"
 #include "../control/transports.h"
 #include "advice.h"
+#include "journal.h"
 #include "mpi_choice.h"
 #include "options.h"
 #include "programs.h"
@@ -40,6 +42,7 @@ struct arguments {
     struct hark_cli_programs programs;
     struct hark_cli_program *program; /* whose options are being read */
     enum hark_cli_mpi mpi;
+    char *preload;
     bool help;
 };
 
@@ -91,6 +94,10 @@ void hark_cli_run_help(void)
         "                          interval for a failure every MTBF on average, such as daly:2h\n"
         "  --store DIR             keep checkpoints in DIR\n"
         "  --resume                go on with the job in DIR, from its last checkpoints\n"
+        "  --journal LIST          readings that a process gets again when it executes again: "
+        "wtime, "
+        "clock, random, none\n"
+        "                          (wtime)\n"
         "  --log-limit SIZE        size of the log in memory of each process: 64K, 16M, 2G; 0: no "
         "limit (0)\n"
         "  --spill DIR             where the part of a log over its limit is written\n"
@@ -280,6 +287,7 @@ enum {
     INTERVAL,
     STORE,
     RESUME,
+    JOURNAL,
     LOG_LIMIT,
     SPILL,
     OPTION,
@@ -303,9 +311,9 @@ enum {
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"clusters", 1, NULL, CLUSTERS}, {"transport", 1, NULL, TRANSPORT},
     {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE}, {"resume", 0, NULL, RESUME},
-    {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL}, {"option", 1, NULL, OPTION},
-    {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
-    {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
+    {"journal", 1, NULL, JOURNAL}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
+    {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
+    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
     {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
     {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
     {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
@@ -324,6 +332,7 @@ static int option(struct arguments *a, int c, char *const *argv)
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case RESUME: a->o.resume = true; return 0;
+    case JOURNAL: return hark_cli_journal(optarg, &a->o.journal);
     case LOG_LIMIT: return log_limit(a, optarg);
     case SPILL: a->o.spill = optarg; return 0;
     case OPTION: return add_option(a, optarg);
@@ -576,6 +585,8 @@ static int complete(struct arguments *a)
     int status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
+    if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);
+    a->o.preload = a->preload;
     for (uint32_t i = 0; status == 0 && i < a->option_count; i++)
         status = set_option(a, a->option[i]);
     return status;
@@ -587,6 +598,7 @@ int hark_cli_run(int argc, char **argv)
         .o = {.interval_ms = DEFAULT_MS,
             .generations = 2,
             .digest = true,
+            .journal = HARK_KEEPS_WTIME,
             .grace_ms = DEFAULT_GRACE_MS}};
     a.o.protocol = hark_protocol_usual();
     a.o.transport = hark_transport_at(0);
@@ -600,5 +612,6 @@ int hark_cli_run(int argc, char **argv)
     hark_clusters_free(&a.o.clusters);
     hark_cli_programs_free(&a.programs);
     free(a.kill);
+    free(a.preload);
     return status;
 }

@@ -27,10 +27,13 @@ struct hark_board_slot {
     _Atomic uint64_t interval_ns; /* between checkpoints, as used last */
     _Atomic uint64_t restart_ns, caught_up_ns, recovered_ns; /* CLOCK_MONOTONIC of the last
                                                                 recovery's steps */
-    _Atomic uint32_t state;    /* HARK_B_*: what the application is doing */
-    _Atomic uint32_t turn;     /* raised at each change of state */
-    _Atomic uint64_t position; /* deliveries that count: a rollback takes some back */
-    uint64_t pad[9];
+    _Atomic uint32_t state;          /* HARK_B_*: what the application is doing */
+    _Atomic uint32_t turn;           /* raised at each change of state */
+    _Atomic uint64_t position;       /* deliveries that count: a rollback takes some back */
+    _Atomic uint64_t readings;       /* recorded in the journal */
+    _Atomic uint64_t readings_given; /* again, from the journal */
+    _Atomic uint64_t journal_bytes;
+    uint64_t pad[6];
 };
 
 struct hark_board {

@@ -146,6 +146,11 @@ void hark_waits_put(struct hark_control *m, const struct hark_waits *w);
 bool hark_waits_get(struct hark_control *m, struct hark_waits *w); /* false: it can not be read */
 
 /* What SETUP says. Strings are owned by the struct (hark_setup_free). */
+enum {                    /* which readings go into the journal of a process */
+    HARK_KEEPS_WTIME = 1, /* hark_wtime */
+    HARK_KEEPS_CLOCK = 2, /* the clocks of the C library */
+    HARK_KEEPS_RANDOM = 4 /* getrandom and others */
+};
 struct hark_setup {
     uint32_t rank; /* UINT32_MAX: the recovery process */
     uint32_t ranks, inc;
@@ -166,6 +171,7 @@ struct hark_setup {
     uint64_t mtbf_ms; /* of the job; not 0: interval_ms is only until the cost of a checkpoint is
                          known */
     uint32_t generations, digest;
+    uint32_t keeps;   /* HARK_KEEPS_*, if there is a journal */
     uint32_t traffic; /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */
@@ -173,6 +179,7 @@ struct hark_setup {
     uint64_t option[4];   /* the transport's own */
     uint8_t key[32];
     int board;    /* descriptor of the board, inherited */
+    int journal;  /* of the journal of this process (src/process/journal.h), inherited; -1: none */
     int store_fd; /* of the store's directory, inherited: it stays when the directory is renamed;
                      -1: none */
     int kept;     /* descriptor of what the earlier incarnation of this process kept; -1: nothing */

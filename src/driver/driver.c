@@ -34,6 +34,7 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
     case HARK_DROP:
         if (d->store && d->store->ops->drop(d->store, d->me, x->u.checkpoint.id) < 0)
             d->hooks.trouble(d->hooks.self, d->store->error);
+        if (d->hooks.dropped) d->hooks.dropped(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_OK;
     default: /* TRIM */
         if (d->waiting_count && (status = hark_driver_trimmed(d, &x->u.trim.name)) < 0)

@@ -11,6 +11,7 @@
 
 #include "../driver/point.h"
 #include "interval.h"
+#include "journal.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -42,7 +43,11 @@ static void on_resume(void *self)
 }
 
 /* Regions of an image: the application's, and one of ours. */
-#define OWN_REGION UINT64_MAX
+#define OWN_REGION      UINT64_MAX
+#define PROLOGUE_REGION (UINT64_MAX - 1)
+#define CAPTURED_REGION (UINT64_MAX - 2) /* of the interface above */
+#define REGIONS_OF_HARK 3                /* at most, in an image */
+#define IS_OF_HARK(id)  ((id) > UINT64_MAX - 16)
 
 static int on_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
 {
@@ -51,7 +56,11 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     uint32_t length;
     fflush(NULL);
     if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
-    struct hark_region *r = realloc(hark_app.captured, (hark_app.region_count + 1) * sizeof *r);
+    const double latest = hark_wtime_latest();
+    hark_app.own[4] = hark_journal_captured(id);
+    memcpy(&hark_app.own[5], &latest, sizeof latest);
+    struct hark_region *r =
+        realloc(hark_app.captured, (hark_app.region_count + REGIONS_OF_HARK) * sizeof *r);
     if (r) hark_app.captured = r;
     uint8_t *own = realloc(hark_app.own_captured, sizeof hark_app.own + length);
     if (own) hark_app.own_captured = own;
@@ -62,9 +71,17 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     if (hark_app.region_count) memcpy(r, hark_app.region, hark_app.region_count * sizeof *r);
     memcpy(own, hark_app.own, sizeof hark_app.own);
     if (length) memcpy(own + sizeof hark_app.own, pending, length);
-    r[hark_app.region_count] = (struct hark_region){OWN_REGION, own, sizeof hark_app.own + length};
+    uint32_t n = (uint32_t)hark_app.region_count;
+    r[n++] = (struct hark_region){OWN_REGION, own, sizeof hark_app.own + length};
+    if (!hark_prologue.lost)
+        r[n++] = (struct hark_region){PROLOGUE_REGION, hark_prologue.bytes, hark_prologue.length};
+    if (hark_app.capture) {
+        struct hark_region *above = &r[n++];
+        *above = (struct hark_region){.id = CAPTURED_REGION};
+        if (!hark_app.capture(&above->at, &above->length)) return -1;
+    }
     *region = r;
-    *count = (uint32_t)hark_app.region_count + 1;
+    *count = n;
     return 0;
 }
 
@@ -74,6 +91,12 @@ static void on_committed(void *self, uint64_t id)
     (void)id;
     hark_app.wanted = P.checkpoint = false;
     hark_interval_committed(hark_process_now());
+}
+
+static void on_dropped(void *self, uint64_t id)
+{
+    (void)self;
+    hark_journal_dropped(id);
 }
 
 static void on_wanted(void *self)
@@ -113,6 +136,23 @@ static uint64_t *undone(uint32_t *count)
     return id;
 }
 
+static const struct hark_region *of_hark(
+    const struct hark_region *region, uint32_t count, uint64_t id)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (region[i].id == id) return &region[i];
+    return NULL;
+}
+
+/* Until hark_restarted, what was recorded takes the place of communication. */
+static void begin_again(const struct hark_region *prologue)
+{
+    if (prologue == NULL) return;
+    hark_prologue_replay(prologue->at, (size_t)prologue->length);
+    hark_app.own[2] = 0;
+    hark_app.ready = true;
+}
+
 static void restart(void)
 {
     const struct hark_region *region;
@@ -127,12 +167,17 @@ static void restart(void)
     free(again);
     HARK_POINT("restarted", P.setup.rank);
     hark_rollback_taken(kept);
-    const struct hark_region *own = NULL;
-    for (uint32_t i = 0; i < count; i++)
-        if (region[i].id == OWN_REGION && region[i].length >= sizeof hark_app.own) own = &region[i];
+    const struct hark_region *own = of_hark(region, count, OWN_REGION);
+    if (own && own->length < sizeof hark_app.own) own = NULL;
     if (own) memcpy(hark_app.own, own->at, sizeof hark_app.own);
+    double latest;
+    memcpy(&latest, &hark_app.own[5], sizeof latest);
+    hark_wtime_restart(latest);
+    hark_journal_restart(P.setup.checkpoint, hark_app.own[4]);
+    memcpy(hark_app.own_saved, hark_app.own, sizeof hark_app.own);
     hark_app.saved = region;
     hark_app.saved_count = count;
+    begin_again(of_hark(region, count, PROLOGUE_REGION));
     hark_app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
     if (hark_app.catch_up <= hark_app.own[3])
         hark_app.catch_up = hark_app.own[3] + 1; /* it died before it had taken another */
@@ -169,6 +214,7 @@ int hark_init(void)
         .resume = on_resume,
         .capture = on_capture,
         .committed = on_committed,
+        .dropped = on_dropped,
         .rollback = on_rollback,
         .recovered = on_recovered,
         .wanted = on_wanted,
@@ -179,8 +225,10 @@ int hark_init(void)
     hark_app.joined = true;
     hark_app.ready = P.setup.checkpoint == 0;
     hark_interval_begin(hark_process_now());
+    if (P.setup.checkpoint == 0) hark_prologue_begin();
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
+    hark_journal_connect_calls();
     return HARK_A_OK;
 }
 
@@ -232,13 +280,18 @@ static void note_empty_image(void)
 bool hark_app_unready(void)
 {
     if (!hark_app.joined) return false;
-    if (hark_app.saved && hark_app.saved_count > 1)
+    bool empty = true;
+    for (uint32_t i = 0; hark_app.saved && i < hark_app.saved_count; i++)
+        empty = empty && IS_OF_HARK(hark_app.saved[i].id);
+    if (!empty)
         hark_process_fatal("rank %u begins again from checkpoint %llu, and communicates before it "
-                           "has its protected memory back: call hark_restarted "
-                           "behind the hark_protect calls, and see that it returns no error",
-            P.setup.rank, (unsigned long long)P.setup.checkpoint);
+                           "has its protected memory back: call hark_restarted behind the "
+                           "hark_protect calls, before the first hark_checkpoint and after at most "
+                           "%d MiB of messages, and see that it returns no error",
+            P.setup.rank, (unsigned long long)P.setup.checkpoint, HARK_PROLOGUE_LIMIT >> 20);
     if (hark_app.saved) note_empty_image();
     hark_app.ready = true;
+    hark_journal_ready();
     return true;
 }
 
@@ -297,6 +350,7 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (tag < 0) return HARK_A_ETAG;
+    if (__builtin_expect(hark_prologue.replaying, 0)) return HARK_A_OK; /* it was sent long ago */
     int status = ready_to_send(data, length);
     if (status < 0) return status;
     check_sent(hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length));
@@ -306,6 +360,7 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
 
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
 {
+    if (hark_prologue.replaying) return HARK_A_OK;
     int status = ready_to_send(data, length), me = (int)P.setup.rank, n = (int)P.setup.ranks;
     if (status < 0) return status;
     check_sent(hark_driver_multicast(P.driver, ctx, ctx, tag, data, length));
@@ -327,7 +382,7 @@ int hark_protect(uint64_t id, void *at, size_t length)
 {
     size_t i = 0;
     if (!hark_app.joined) return HARK_A_EINIT;
-    if (id == OWN_REGION || (at == NULL && length)) return HARK_A_EARGUMENT;
+    if (IS_OF_HARK(id) || (at == NULL && length)) return HARK_A_EARGUMENT;
     while (i < hark_app.region_count && hark_app.region[i].id != id) i++;
     if (length == 0) {
         if (i < hark_app.region_count)
@@ -348,7 +403,9 @@ int hark_protect(uint64_t id, void *at, size_t length)
 int hark_checkpoint(void)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
-    if (hark_app.posted) return HARK_A_EPENDING;
+    if (hark_app.may_capture ? !hark_app.may_capture() : hark_app.posted != NULL)
+        return HARK_A_EPENDING;
+    if (hark_prologue.recording) hark_prologue_forget(); /* this program does not ask for it */
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     hark_process_poll();
     bool due = hark_app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
@@ -364,30 +421,52 @@ int hark_checkpoint(void)
     return HARK_A_OK;
 }
 
+/* The saved region of this one of the program's; NULL: there is none of this length. */
+static const struct hark_region *saved_of(const struct hark_region *r)
+{
+    for (uint32_t k = 0; k < hark_app.saved_count; k++)
+        if (hark_app.saved[k].id == r->id)
+            return hark_app.saved[k].length == r->length ? &hark_app.saved[k] : NULL;
+    return NULL;
+}
+
+static bool same_regions(void)
+{
+    size_t saved = 0;
+    for (uint32_t k = 0; k < hark_app.saved_count; k++) saved += !IS_OF_HARK(hark_app.saved[k].id);
+    for (size_t i = 0; i < hark_app.region_count; i++)
+        if (saved_of(&hark_app.region[i]) == NULL) return false;
+    return saved == hark_app.region_count;
+}
+
+static void take_back(void)
+{
+    for (size_t i = 0; i < hark_app.region_count; i++) {
+        const struct hark_region *r = &hark_app.region[i];
+        memcpy((void *)(uintptr_t)r->at, saved_of(r)->at, r->length);
+    }
+    hark_app.own[2] = hark_app.own_saved[2];
+    const struct hark_region *above =
+        of_hark(hark_app.saved, hark_app.saved_count, CAPTURED_REGION);
+    if (above && hark_app.restore) hark_app.restore(above->at, (size_t)above->length);
+}
+
 int hark_restarted(uint64_t *restarted)
 {
     if (!hark_app.joined) return HARK_A_EINIT;
     if (restarted == NULL) return HARK_A_EARGUMENT;
     *restarted = 0;
     hark_app.ready = hark_app.ready || hark_app.saved == NULL;
+    if (hark_app.saved && !same_regions()) return HARK_A_EREGION;
+    hark_prologue_end();
+    if (hark_app.saved) take_back();
+    hark_journal_ready();
     if (hark_app.saved == NULL) return HARK_A_OK;
-    for (size_t i = 0; i < hark_app.region_count; i++) {
-        const struct hark_region *from = NULL;
-        for (uint32_t k = 0; k < hark_app.saved_count; k++)
-            if (hark_app.saved[k].id == hark_app.region[i].id) from = &hark_app.saved[k];
-        if (from == NULL || from->length != hark_app.region[i].length) return HARK_A_EREGION;
-    }
-    if (hark_app.saved_count != hark_app.region_count + 1) return HARK_A_EREGION;
-    for (size_t i = 0; i < hark_app.region_count; i++)
-        for (uint32_t k = 0; k < hark_app.saved_count; k++)
-            if (hark_app.saved[k].id == hark_app.region[i].id)
-                memcpy((void *)(uintptr_t)hark_app.region[i].at, hark_app.saved[k].at,
-                    hark_app.saved[k].length);
     hark_process_input();
     *restarted = P.setup.checkpoint;
     hark_app.saved = NULL;
     hark_app.ready = true;
-    if (hark_app.saved_count == 1) note_empty_image();
+    if (hark_app.region_count == 0) note_empty_image();
     hark_driver_restarted(P.driver);
     return HARK_A_OK;
 }

@@ -4,6 +4,7 @@
 
 #include "hark/app.h"
 #include "process.h"
+#include "prologue.h"
 
 /* The last two are groups of all processes, where the protocol knows groups (process_open.c): a
  * multicast of rank 0, a reduction to it. */
@@ -14,12 +15,19 @@ enum {
     CTX_REDUCTION = HARK_PROCESS_REDUCTION
 };
 
+/* Of a message that its sender wants to have acknowledged when a receive takes it: a bit of the
+ * tag, in contexts from this one on. Below it all bits of a tag are the application's. */
+enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
+
 struct hark_request { /* a posted receive, or a send that is done */
     struct hark_request *next, *previous;
     void *data;
     size_t room;
     int from, tag;
+    int mask; /* of the tag, the bits that are compared: 0 for any */
     uint16_t ctx;
+    /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
+    void (*land)(struct hark_request *r, const void *payload, size_t length);
     bool done;
     bool reserved; /* the transport is writing a payload into data */
     int status;
@@ -32,9 +40,10 @@ struct app {
     bool ready;        /* joined, and has its protected memory back if it begins again */
     bool inside;       /* a checkpoint call */
     bool wanted;       /* a peer's log waits for our checkpoint */
-    uint64_t own[4];   /* in images: positions of stdout and stderr, number of the next collective,
-                          deliveries */
+    uint64_t own[6];   /* in images: positions of stdout and stderr, number of the next collective,
+                          deliveries, position in the journal, bits of the latest hark_wtime */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */
+    uint64_t own_saved[4]; /* of the image, until hark_restarted */
     uint8_t *own_captured; /* own[], and the output that was pending: a section of an image */
     struct hark_region *region, *captured;
     size_t region_count;
@@ -51,9 +60,24 @@ struct app {
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
         int from, tag;
+        uint16_t ctx;
         const struct hark_message *message;
     } seen[APP_SEEN];
-    unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
+    unsigned looks;  /* that saw something since then; the last APP_SEEN are kept */
+    unsigned marked; /* messages with HARK_APP_MARK among those not matched */
+    struct taken {
+        int from, tag;
+        uint16_t ctx;
+    } * taken; /* of marked messages: to be acknowledged */
+    unsigned taken_count, taken_room;
+    /* An interface above this one has a section of its own in images: it says whether it can have a
+     * checkpoint now; gives bytes, which are valid until the next call (false: there is no memory);
+     * and gets them back in hark_restarted. NULL: there is none, and no receive may be posted. */
+    bool (*may_capture)(void);
+    bool (*capture)(const void **bytes, size_t *length);
+    void (*restore)(const void *bytes, size_t length);
+    /* Acknowledges those, and forgets them. NULL: nobody marks. */
+    void (*acknowledge)(void);
 };
 extern struct app hark_app;
 
@@ -71,11 +95,32 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag);
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
 
+/* ---- receives and looks, for an interface that has requests of its own: match.c ---------------
+ * Their arguments are valid. */
+
+/* What a tag of the interface looks for. */
+static inline int hark_app_mask(int tag, uint16_t ctx)
+{
+    if (tag == HARK_ANY_TAG) return 0;
+    return ctx < HARK_APP_CONTEXTS ? ~0 : ~HARK_APP_MARK;
+}
+void hark_app_post(struct hark_request *r);
+void hark_app_unpost(struct hark_request *r); /* one that is not done */
+/* Takes what has arrived; no more than a look at the transport. */
+void hark_app_try(struct hark_request *r);
+void hark_app_complete(struct hark_request *r, const char *call); /* waits until it is done */
+/* A test or a look has found nothing. False: the protocol wants it to look again, once something
+ * has come. */
+bool hark_app_missed(void);
+/* The first message that such a receive would take. */
+bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info);
+
 /* hark_process_wait() inside the call `call`; meanwhile hark_app_waits() can tell where the
  * application waits, and for what. */
 static inline void hark_app_wait(
     const char *call, enum hark_waits_for what, const struct hark_request *sought, size_t count)
 {
+    if (hark_prologue.replaying) hark_prologue_differs(); /* what was recorded waits for nothing */
     hark_app.what = what;
     hark_app.sought = sought;
     hark_app.sought_count = count;

@@ -12,13 +12,14 @@
 #include "app_state.h"
 #include "../driver/point.h"
 #include "observe.h"
+#include "prologue.h"
 
 #define P hark_process
 
 static bool fits(const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
 {
     return r->ctx == ctx && (r->from == HARK_ANY_SOURCE || r->from == (int)from) &&
-           (r->tag == HARK_ANY_TAG || r->tag == tag);
+           ((tag ^ r->tag) & r->mask) == 0;
 }
 
 static bool fits_message(const struct hark_request *r, const struct hark_message *m)
@@ -26,7 +27,13 @@ static bool fits_message(const struct hark_request *r, const struct hark_message
     return fits(r, m->from, m->ctx, m->tag);
 }
 
-static void post(struct hark_request *r)
+static struct hark_request sought(int from, uint16_t ctx, int tag)
+{
+    int mask = hark_app_mask(tag, ctx);
+    return (struct hark_request){.from = from, .ctx = ctx, .tag = tag, .mask = mask};
+}
+
+void hark_app_post(struct hark_request *r)
 {
     r->next = NULL;
     r->previous = hark_app.posted_last;
@@ -35,12 +42,17 @@ static void post(struct hark_request *r)
     hark_app.posted_last = r;
 }
 
-static void unpost(struct hark_request *r)
+void hark_app_unpost(struct hark_request *r)
 {
     if (r->previous) r->previous->next = r->next;
     else hark_app.posted = r->next;
     if (r->next) r->next->previous = r->previous;
     else hark_app.posted_last = r->previous;
+}
+
+static bool marked(uint16_t ctx, int32_t tag)
+{
+    return ctx >= HARK_APP_CONTEXTS && tag & HARK_APP_MARK;
 }
 
 static void queue(struct hark_message *m)
@@ -50,6 +62,7 @@ static void queue(struct hark_message *m)
     if (hark_app.last) hark_app.last->next = m;
     else hark_app.first = m;
     hark_app.last = m;
+    hark_app.marked += marked(m->ctx, m->tag);
 }
 
 static void unqueue(struct hark_message *m)
@@ -58,6 +71,34 @@ static void unqueue(struct hark_message *m)
     else hark_app.first = m->next;
     if (m->next) m->next->previous = m->previous;
     else hark_app.last = m->previous;
+    hark_app.marked -= marked(m->ctx, m->tag);
+}
+
+/* A marked message is taken: its sender is to know. */
+static void note_taken(const struct hark_message *m)
+{
+    if (hark_app.taken_count == hark_app.taken_room) {
+        unsigned room = hark_app.taken_room * 2 + 8;
+        struct taken *more = realloc(hark_app.taken, room * sizeof *more);
+        if (more == NULL) hark_process_fatal("rank %u: no memory for a receive", P.setup.rank);
+        hark_app.taken = more;
+        hark_app.taken_room = room;
+    }
+    hark_app.taken[hark_app.taken_count++] = (struct taken){(int)m->from, m->tag, m->ctx};
+}
+
+/* r takes m. */
+static void fill(struct hark_request *r, const struct hark_message *m)
+{
+    size_t n = m->length < r->room ? m->length : r->room;
+    if (r->land) r->land(r, m->payload, m->length);
+    else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
+    if (marked(m->ctx, m->tag)) note_taken(m);
+    r->info = (struct hark_info){(int)m->from, m->tag, m->length};
+    r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
+    r->done = true;
+    r->reserved = false;
+    hark_app_unpost(r);
 }
 
 /* The delivery: false if the protocol says not now. m is still to be dropped. */
@@ -69,13 +110,8 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     if (status == 1) return false;
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-    size_t n = m->length < r->room ? m->length : r->room;
-    if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
-    r->info = (struct hark_info){(int)m->from, m->tag, m->length};
-    r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
-    r->done = true;
-    r->reserved = false;
-    unpost(r);
+    fill(r, m);
+    if (hark_prologue.recording) hark_prologue_delivered(m);
     hark_app.looks = 0;
     if (r == hark_app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
@@ -109,10 +145,33 @@ static bool waits(const struct hark_request *r)
     return false;
 }
 
+/* The next delivery that was recorded goes to the receive that took it: the first that it fits. */
+static bool take_recorded(void)
+{
+    struct hark_message m;
+    struct hark_request *r = hark_prologue_next(&m) ? claimant(NULL, &m) : NULL;
+    if (r == NULL) return false;
+    fill(r, &m);
+    hark_prologue_take();
+    return true;
+}
+
+/* A marked message is taken in whatever call comes next; any other by a call that asks for r. */
+static void take_recorded_for(const struct hark_request *r)
+{
+    struct hark_message m;
+    while (!r->done && hark_prologue_next(&m) && (fits_message(r, &m) || marked(m.ctx, m.tag)))
+        if (!take_recorded()) return;
+}
+
 /* Completes r from what has been handed up, if that can be. A replay may put one off that a look
  * saw, and others come before it. */
 static void take(struct hark_request *r)
 {
+    if (__builtin_expect(hark_prologue.replaying, 0)) {
+        take_recorded_for(r);
+        return;
+    }
     for (struct hark_message *m = hark_app.first; m && !r->done && !r->reserved;) {
         if (!fits_message(r, m) || !deliver(claimant(r, m), m)) {
             m = m->next;
@@ -132,7 +191,7 @@ void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint6
 {
     struct hark_request *r = hark_app.waiting;
     (void)self;
-    if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room ||
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || r->land ||
         !fits(r, from, ctx, tag))
         return NULL;
     if (waits(r)) return NULL;
@@ -196,22 +255,61 @@ static int valid(const void *data, size_t room, int from, int tag)
     return HARK_A_OK;
 }
 
-/* Inside the application's call `call`. */
-static void complete(struct hark_request *r, const char *call)
+/* Whoever sends a marked message waits until a receive takes it: any posted one does, whatever this
+ * process waits for. */
+static void take_marked(void)
 {
+    for (struct hark_message *m = hark_app.marked ? hark_app.first : NULL, *next; m; m = next) {
+        next = m->next;
+        struct hark_request *r = marked(m->ctx, m->tag) ? claimant(NULL, m) : NULL;
+        if (r == NULL || !deliver(r, m)) continue;
+        unqueue(m);
+        hark_driver_drop(P.driver, m);
+        next = hark_app.first;
+    }
+}
+
+static inline void acknowledge(void)
+{
+    if (hark_app.taken_count && hark_app.acknowledge) hark_app.acknowledge();
+}
+
+/* Inside the application's call `call`. */
+void hark_app_complete(struct hark_request *r, const char *call)
+{
+    if (__builtin_expect(hark_prologue.replaying, 0)) {
+        while (!r->done)
+            if (!take_recorded()) hark_prologue_differs();
+        acknowledge();
+        return;
+    }
     hark_app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
-    for (take(r); !r->done; take(r)) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+    for (take(r); !r->done; take(r)) {
+        take_marked();
+        acknowledge();
+        if (!r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+    }
     hark_app.waiting = NULL;
+    acknowledge();
+}
+
+void hark_app_try(struct hark_request *r)
+{
+    if (!r->done) take(r);
+    if (!r->done) take_marked();
+    acknowledge();
 }
 
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
 {
-    struct hark_request r = {.data = data, .room = room, .from = from, .tag = tag, .ctx = ctx};
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
-    post(&r);
-    complete(&r, "hark_recv");
+    struct hark_request r = sought(from, ctx, tag);
+    r.data = data;
+    r.room = room;
+    hark_app_post(&r);
+    hark_app_complete(&r, "hark_recv");
     if (info) *info = r.info;
     return r.status;
 }
@@ -243,9 +341,11 @@ int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request *
     if (request == NULL) return HARK_A_EARGUMENT;
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
-    *request =
-        request_make((struct hark_request){.data = data, .room = room, .from = from, .tag = tag});
-    post(*request);
+    struct hark_request r = sought(from, CTX_POINT, tag);
+    r.data = data;
+    r.room = room;
+    *request = request_make(r);
+    hark_app_post(*request);
     return HARK_A_OK;
 }
 
@@ -265,7 +365,7 @@ static int wait_for(struct hark_request **request, struct hark_info *info, const
     if (!hark_app.joined) return HARK_A_EINIT;
     if (request == NULL) return HARK_A_EARGUMENT;
     if (*request == NULL) return HARK_A_OK;
-    if (!(*request)->done) complete(*request, call);
+    if (!(*request)->done) hark_app_complete(*request, call);
     return finish(request, info);
 }
 
@@ -276,11 +376,13 @@ int hark_wait(struct hark_request **request, struct hark_info *info)
 
 /* Nothing was found: may the application know? Protocols that repeat this choice may say: look
  * again. */
-static bool missed(void)
+bool hark_app_missed(void)
 {
+    if (hark_prologue.replaying) return hark_prologue_miss();
     int status = hark_driver_miss(P.driver);
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+    if (status == 0 && hark_prologue.recording) hark_prologue_missed();
     return status == 0;
 }
 
@@ -294,7 +396,7 @@ int hark_test(struct hark_request **request, bool *done, struct hark_info *info)
     for (;;) {
         if (!(*request)->done) take(*request);
         if ((*request)->done) return finish(request, info);
-        if (missed()) break;
+        if (hark_app_missed()) break;
         hark_app_wait("hark_test", HARK_WAITS_MESSAGE, *request, 1);
     }
     *done = false;
@@ -346,11 +448,11 @@ static bool seen(const struct hark_message *m)
 /* What the same look has seen: that it sees until something is taken, for what comes meanwhile is
  * behind it. That is no new choice, so a program that waits by looking for several messages in turn
  * has nothing more recorded. NULL: it has not looked, or not lately. */
-static const struct hark_message *seen_before(int from, int tag)
+static const struct hark_message *seen_before(int from, uint16_t ctx, int tag)
 {
     for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
         const struct seen *s = &hark_app.seen[i];
-        if (s->from == from && s->tag == tag && claimant(NULL, s->message) == NULL)
+        if (s->from == from && s->ctx == ctx && s->tag == tag && claimant(NULL, s->message) == NULL)
             return s->message;
     }
     return NULL;
@@ -364,9 +466,9 @@ static bool precedes(
     for (const struct hark_message *y = first; y != end; y = y->next) {
         if (x->from == y->from && x->ctx == y->ctx) return true;
         for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
-            const struct hark_request r = {
-                .from = hark_app.seen[i].from, .tag = hark_app.seen[i].tag};
-            if (hark_app.seen[i].message == x && fits_message(&r, y)) return true;
+            const struct seen *s = &hark_app.seen[i];
+            const struct hark_request r = sought(s->from, s->ctx, s->tag);
+            if (s->message == x && fits_message(&r, y)) return true;
         }
     }
     return false;
@@ -391,9 +493,9 @@ static void put_before(struct hark_message *m, struct hark_message *place)
 }
 
 /* The first message that a receive posted now would take: it is seen. NULL: there is none. */
-static const struct hark_message *see(int from, int tag)
+static const struct hark_message *see(int from, uint16_t ctx, int tag)
 {
-    struct hark_request r = {.from = from, .tag = tag};
+    struct hark_request r = sought(from, ctx, tag);
     struct hark_message *put_off = NULL;
     for (struct hark_message *m = hark_app.first; m; m = m->next) {
         if (!fits_message(&r, m) || claimant(NULL, m)) continue;
@@ -402,26 +504,31 @@ static const struct hark_message *see(int from, int tag)
             continue;
         }
         if (put_off) put_before(m, put_off);
-        hark_app.seen[hark_app.looks++ % APP_SEEN] = (struct seen){from, tag, m};
+        hark_app.seen[hark_app.looks++ % APP_SEEN] = (struct seen){from, tag, ctx, m};
         return m;
     }
     return NULL;
 }
 
-static bool look(int from, int tag, struct hark_info *info)
+bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info)
 {
-    const struct hark_message *m = seen_before(from, tag);
-    if (m == NULL) m = see(from, tag);
-    if (m && info) *info = (struct hark_info){(int)m->from, m->tag, m->length};
-    return m != NULL;
+    if (hark_prologue.replaying) return hark_prologue_look(info);
+    const struct hark_message *m = seen_before(from, ctx, tag);
+    if (m == NULL) m = see(from, ctx, tag);
+    if (m == NULL) return false;
+    struct hark_info found = {(int)m->from, m->tag, m->length};
+    if (hark_prologue.recording) hark_prologue_seen(&found, ctx);
+    if (info) *info = found;
+    return true;
 }
 
 int hark_probe(int from, int tag, struct hark_info *info)
 {
     int status = valid(NULL, 0, from, tag);
     if (status < 0) return status;
-    const struct hark_request sought = {.from = from, .tag = tag};
-    while (!look(from, tag, info)) hark_app_wait("hark_probe", HARK_WAITS_MESSAGE, &sought, 1);
+    const struct hark_request r = sought(from, CTX_POINT, tag);
+    while (!hark_app_look(from, CTX_POINT, tag, info))
+        hark_app_wait("hark_probe", HARK_WAITS_MESSAGE, &r, 1);
     return HARK_A_OK;
 }
 
@@ -430,8 +537,8 @@ int hark_iprobe(int from, int tag, bool *found, struct hark_info *info)
     int status = found ? valid(NULL, 0, from, tag) : HARK_A_EARGUMENT;
     if (status < 0) return status;
     hark_process_poll();
-    const struct hark_request sought = {.from = from, .tag = tag};
-    while (!(*found = look(from, tag, info)) && !missed())
-        hark_app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &sought, 1);
+    const struct hark_request r = sought(from, CTX_POINT, tag);
+    while (!(*found = hark_app_look(from, CTX_POINT, tag, info)) && !hark_app_missed())
+        hark_app_wait("hark_iprobe", HARK_WAITS_MESSAGE, &r, 1);
     return HARK_A_OK;
 }

@@ -18,6 +18,7 @@
 #include "../store/descriptor.h"
 #include "../control/clusters.h"
 #include "hark/registry.h"
+#include "journal.h"
 #include "observe.h"
 #include "rollback.h"
 #include "../control/transports.h"
@@ -118,6 +119,7 @@ static void setup_alone(void)
         .protocol = strdup(hark_protocol_for(HARK_FOR_NOTHING)->name),
         .transport = strdup("shm"),
         .board = -1,
+        .journal = -1,
         .store_fd = -1,
         .kept = -1};
     if (!P.setup.job || !P.setup.protocol || !P.setup.transport)
@@ -194,7 +196,7 @@ static void setup_take(const char *control)
     if (hark_setup_read(&P.setup, text, n, error) < 0) hark_process_fatal("%s", error);
     free(m);
     /* Not for what the program may start; a rollback passes them on. */
-    const int ours[] = {P.control, P.setup.board, P.setup.store_fd, P.setup.kept};
+    const int ours[] = {P.control, P.setup.board, P.setup.journal, P.setup.store_fd, P.setup.kept};
     for (size_t i = 0; i < HARK_COUNT(ours); i++)
         if (ours[i] >= 0) (void)fcntl(ours[i], F_SETFD, FD_CLOEXEC);
 }
@@ -230,6 +232,7 @@ static int open_transport(
 {
     int status = opened->open(t, config, error);
     P.transport = *t;
+    if (status >= 0) hark_journal_guard(*t);
     return status;
 }
 
@@ -365,6 +368,7 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write over the limit of files fails, as on a full disk */
     board_open();
+    if (!recovery) hark_journal_open();
     P.payload_limit =
         (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;
     if (P.setup.clusters

@@ -15,6 +15,7 @@
 #include "../driver/point.h"
 #include "hark/registry.h"
 #include "../control/clusters.h"
+#include "journal.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -24,7 +25,9 @@ struct hark_process hark_process = {.control = -1, .name = "a process"};
 uint64_t hark_process_now(void)
 {
     struct timespec t;
+    hark_journal_inside++;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    hark_journal_inside--;
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -490,6 +493,7 @@ void hark_process_close(void)
     if (P.store) P.store->ops->close(P.store);
     if (P.setup.store_fd >= 0) close(P.setup.store_fd);
     hark_rollback_forget();
+    hark_journal_close();
     if (P.setup.board < 0) free(P.board);
     else munmap(P.board, hark_board_bytes(P.setup.ranks, P.setup.traffic));
     hark_setup_free(&P.setup);

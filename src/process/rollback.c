@@ -194,7 +194,7 @@ static void divert_streams(void)
 /* Comes back only if it fails: the call that did. */
 static const char *execute(int kept)
 {
-    const int pass[] = {P.control, P.setup.board, P.setup.store_fd, kept};
+    const int pass[] = {P.control, P.setup.board, P.setup.journal, P.setup.store_fd, kept};
     if (close_range(3, ~0u, CLOSE_RANGE_CLOEXEC) < 0) return "close_range";
     for (size_t i = 0; i < HARK_COUNT(pass); i++)
         if (pass[i] >= 0 && fcntl(pass[i], F_SETFD, 0) < 0) return "F_SETFD";

@@ -27,6 +27,7 @@
  *    4  end.c            the end of a job, wished for or not
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
+ *       journal.c        where processes keep their readings of clocks
  *    3  say.c            lines on stderr, the names in them, how far things are
  *    2  keeper.c         the failure service, with a disk
  *    1  keeper_record.c  its record
@@ -108,6 +109,7 @@ struct child { /* a process of the job, over all its incarnations */
     bool goes_back; /* with another one: its next incarnation is announced, and begins when it says
                        AGAIN or is dead */
     uint64_t answer_by;  /* then it is killed (ns); 0: it has been */
+    int journal;         /* descriptor of its readings of clocks, over all incarnations; -1: none */
     int kept;            /* what AGAIN said, for its next SETUP; -1: nothing */
     bool restarted;      /* ever */
     bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
@@ -192,7 +194,8 @@ struct supervisor {
     struct hark_janitor janitor;
     struct hark_board *board;
     int board_fd, store_fd;
-    bool store_gone; /* and said */
+    bool store_gone;   /* and said */
+    bool journal_said; /* that the store can not have journals */
     bool directory_made;
     bool belongs; /* the store is of an earlier run */
 
@@ -275,6 +278,10 @@ uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were 
 /* planned_kill.c */
 uint64_t hark_sup_next_kill(const struct child *c);     /* progress at the next one; 0: none */
 void hark_sup_watch_planned_kill(struct supervisor *s); /* of the recovery process, if any */
+
+/* journal.c */
+int hark_sup_journal(struct child *c); /* opens it for the first incarnation; 0, or an errno */
+void hark_sup_journal_close(struct child *c);
 
 /* link.c */
 int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or

@@ -126,6 +126,10 @@ static char *identity(const struct supervisor *s)
     hark_words_begin(&w, options, sizeof options);
     hark_options_write(s->o->protocol->manual->options, &s->o->core, true, &w);
     fprintf(f, "protocol=%s%s", s->o->protocol->name, options);
+    if (s->o->journal != HARK_KEEPS_WTIME)
+        fprintf(f, "\njournal=%s%s%s", s->o->journal ? "wtime" : "none",
+            s->o->journal & HARK_KEEPS_CLOCK ? ",clock" : "",
+            s->o->journal & HARK_KEEPS_RANDOM ? ",random" : "");
     fprintf(f, "\nclusters=%s\nprogram=", s->clusters_text);
     bool whole = true;
     for (uint32_t i = 0; i < s->o->programs; i++) {

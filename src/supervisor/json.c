@@ -52,6 +52,9 @@ static void put_totals(FILE *f, const struct supervisor *s)
         t.suppressed += b->suppressed;
         t.discarded += b->discarded;
         t.refused += b->refused;
+        t.readings += b->readings;
+        t.readings_given += b->readings_given;
+        t.journal_bytes += b->journal_bytes;
     }
     const struct {
         const char *name;
@@ -62,7 +65,8 @@ static void put_totals(FILE *f, const struct supervisor *s)
         {"determinants_piggybacked", t.determinants_piggybacked},
         {"piggyback_bytes", t.piggyback_bytes}, {"checkpoints", t.checkpoints},
         {"replayed", t.replayed}, {"suppressed", t.suppressed}, {"discarded", t.discarded},
-        {"refused", t.refused}};
+        {"refused", t.refused}, {"readings", t.readings}, {"readings_given", t.readings_given},
+        {"journal_bytes", t.journal_bytes}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         fprintf(f, "  \"%s\": %" PRIu64 ",\n", rows[i].name, rows[i].value);
 }

@@ -42,13 +42,25 @@ static int make_pipes(struct pipes *p)
 
 /* ---- in the new process, between fork and exec ----------------------------------------------- */
 
-/* Comes back if it fails, with errno. */
-static void execute(const struct hark_run_program *p)
+/* Before those that the program is to load anyway. */
+static bool preload(const char *libraries)
 {
+    char *list = NULL;
+    const char *others = getenv("LD_PRELOAD");
+    if (libraries == NULL) return true;
+    if (asprintf(&list, "%s%s%s", libraries, others ? ":" : "", others ? others : "") < 0)
+        return false;
+    return setenv("LD_PRELOAD", list, 1) == 0;
+}
+
+/* Comes back if it fails, with errno. The program's own LD_PRELOAD is set first. */
+static void execute(const struct child *c)
+{
+    const struct hark_run_program *p = program_of(c);
     if (p->directory && chdir(p->directory) < 0) return;
     for (char *const *v = p->environment; v && *v; v++)
         if (putenv(*v) != 0) return;
-    execvp(p->file ? p->file : p->argv[0], p->argv);
+    if (preload(c->s->o->preload)) execvp(p->file ? p->file : p->argv[0], p->argv);
 }
 
 static void be_the_process(const struct child *c, const struct pipes *p, pid_t parent)
@@ -64,7 +76,8 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     int in = reads ? c->s->input.reader : open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (in < 0 || dup2(in, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
     if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
-        fcntl(c->s->store_fd, F_SETFD, 0) < 0)
+        fcntl(c->s->store_fd, F_SETFD, 0) < 0 ||
+        (c->journal >= 0 && fcntl(c->journal, F_SETFD, 0) < 0))
         return;
     struct stat st; /* its number tells it from what another process has under the same descriptor
                      */
@@ -72,7 +85,7 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
     if (c->rank != HARK_RECOVERY) {
-        execute(program_of(c));
+        execute(c);
     } else if (c->s->o->recovery) {
         execvp(c->s->o->recovery[0], c->s->o->recovery);
     } else {
@@ -126,7 +139,8 @@ void hark_sup_fresh(struct child *c)
 int hark_sup_spawn(struct child *c)
 {
     struct pipes p;
-    int status = c->rank == 0 ? hark_sup_input_pipe(c->s) : 0;
+    int status = hark_sup_journal(c);
+    if (status == 0 && c->rank == 0) status = hark_sup_input_pipe(c->s);
     if (status == 0) status = make_pipes(&p);
     if (status) return status;
     hark_sup_fresh(c);

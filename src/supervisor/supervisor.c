@@ -141,7 +141,7 @@ static bool make_children(struct supervisor *s)
     }
     for (uint32_t i = 0; i < s->count; i++) {
         s->child[i].s = s;
-        s->child[i].kept = -1;
+        s->child[i].kept = s->child[i].journal = -1;
         s->child[i].rank = i < s->o->ranks ? i : HARK_RECOVERY;
         hark_sup_output_prepare(&s->child[i]);
     }
@@ -153,6 +153,7 @@ static void free_children(struct supervisor *s)
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
         for (int k = 0; k < 2; k++) hark_output_free(&c->output[k]);
+        hark_sup_journal_close(c);
         free(c->in);
         free(c->out);
         free(c->address);

@@ -55,6 +55,9 @@ struct hark_run_options {
                        HARK_RUN_AGAIN */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
+    uint32_t journal;     /* which readings of processes are kept for their re-execution:
+                             HARK_KEEPS_*; 0: none */
+    const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
     bool resume, digest, verbose;
     bool tag_output; /* "[3] " before each line that rank 3 prints */
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.

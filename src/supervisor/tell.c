@@ -53,7 +53,9 @@ void hark_sup_setup(struct child *c)
         .options = options,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_next_kill(c),
         .traffic = s->o->traffic,
+        .keeps = o->journal,
         .board = s->board_fd,
+        .journal = c->journal,
         .store_fd = s->store_fd,
         .kept = c->kept};
     c->kept = -1;

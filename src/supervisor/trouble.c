@@ -35,8 +35,9 @@ void hark_sup_advise_diverged(const struct supervisor *s)
     const struct hark_protocol *p = s->o->protocol;
     if (p->unstable)
         hark_sup_say("under %s a process must do the same again when it receives the same in the "
-                     "same order: nothing may depend on a clock, "
-                     "a process number or chance; a program that can not do without needs "
+                     "same order: nothing may depend on a clock "
+                     "or chance that --journal does not keep, nor on a process number; a program "
+                     "that can not do without needs "
                      "--protocol %s: see `hark help protocols`",
             p->name, hark_protocol_for(HARK_FOR_ANY)->name);
     else if (!hark_service_by_all(p))
@@ -44,6 +45,7 @@ void hark_sup_advise_diverged(const struct supervisor *s)
                      "messages come: is all that it needs protected "
                      "as it is when hark_checkpoint is called, the counter of a loop too? For a "
                      "program in which that order matters use "
-                     "--protocol %s: see `hark help protocols`",
+                     "--protocol %s: see `hark help protocols`; if it reads clocks or random "
+                     "numbers, --journal keeps them",
             p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);
 }

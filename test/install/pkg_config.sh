@@ -15,6 +15,9 @@ for one in core:hark app:hark-app cluster:hark-cluster; do
     "$(packages --libs "$package" | tr ' ' '\n' | grep -vE "^(-L.*|-l${package//-/_}|)$")"
 done
 
+is 'app, with the library of journals' '2 processes, 15' \
+  "$(LD_LIBRARY_PATH=$libraries timeout 60 "$prefix/bin/hark" run -n 2 --journal clock -- ./app 2>&1 </dev/null)"
+
 # Where there are the static ones only, or a program wants them.
 rm "$libraries"/libhark*.so*
 for one in core:hark app:hark-app cluster:hark-cluster; do
@@ -27,6 +30,10 @@ done
 # HARK_LINK: declarations; what they declare is in the library.
 is 'hark.pc: HARK_LINK' '-DHARK_LINK' "$(packages --cflags-only-other hark | tr -d ' ')"
 is 'hark-app.pc: HARK_LINK, once' '-DHARK_LINK' "$(packages --cflags-only-other hark-app | tr -d ' ')"
+# MPI: no other mpi.h is needed, and its library lies apart.
+printf '#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n' >mpi.c
+holds 'hark-mpi: a program compiles' "$cc" -std=c11 $warnings $(packages --cflags hark-mpi) -c mpi.c
+is 'hark-mpi: where it is linked from' "-L$libraries/hark/mpi/abi -lmpi_abi" "$(packages --libs hark-mpi | xargs)"
 # Headers to copy.
 for protocol in $("$here/../../include/protocols.sh" "$prefix/include/hark/registry.h") single; do
   cp "$prefix/include/hark_$protocol.h" .

@@ -1,0 +1,173 @@
+/* Joining and leaving the job, and what a program may ask of it. */
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+static bool initialized, finalized;
+int hark_mpi_thread_level = MPI_THREAD_SINGLE;
+
+static void open_library(void)
+{
+    int status = hark_init();
+    if (status < 0) hark_mpi_fatal(1, "MPI_Init: %s", hark_app_error(status));
+    hark_app.acknowledge = hark_mpi_acknowledge;
+    hark_mpi_image_hooks();
+    hark_mpi_predefine_errhandlers();
+    hark_mpi_predefine_comms();
+    hark_mpi_predefine_types();
+    hark_mpi_predefine_ops();
+    hark_mpi_predefine_requests();
+    hark_mpi_predefine_infos();
+    initialized = hark_mpi_open = true;
+}
+
+/* More than SERIALIZED is not given: only one thread at a time may call. A program that asks for
+ * MPI_THREAD_MULTIPLE is told so. */
+static void open_once(int required, const char *call)
+{
+    if (initialized) hark_mpi_fatal(1, "%s is called a second time", call);
+    hark_mpi_thread_level = required > MPI_THREAD_SERIALIZED ? MPI_THREAD_SERIALIZED : required;
+    open_library();
+}
+
+PUBLIC(Init)
+int PMPI_Init(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    open_once(MPI_THREAD_SINGLE, "MPI_Init");
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Init_thread)
+int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    (void)argc;
+    (void)argv;
+    open_once(required, "MPI_Init_thread");
+    if (provided) *provided = hark_mpi_thread_level;
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Query_thread)
+int PMPI_Query_thread(int *provided)
+{
+    NEED_OPEN();
+    *provided = hark_mpi_thread_level;
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Is_thread_main)
+int PMPI_Is_thread_main(int *flag)
+{
+    NEED_OPEN();
+    *flag = gettid() == getpid();
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Initialized)
+int PMPI_Initialized(int *flag)
+{
+    *flag = initialized;
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Finalized)
+int PMPI_Finalized(int *flag)
+{
+    *flag = finalized;
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Finalize)
+int PMPI_Finalize(void)
+{
+    NEED_OPEN();
+    int code = hark_mpi_attributes_delete(&hark_mpi_self.o, &hark_mpi_self.attributes);
+    if (code) return code;
+    hark_mpi_requests_close();
+    int status = hark_finalize();
+    if (status == HARK_A_EPENDING)
+        hark_mpi_fatal(
+            1, "MPI_Finalize: a receive was posted, and neither completed nor cancelled");
+    if (status < 0) hark_mpi_fatal(1, "MPI_Finalize: %s", hark_app_error(status));
+    hark_mpi_open = false;
+    finalized = true;
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Abort)
+int PMPI_Abort(MPI_Comm comm, int status)
+{
+    (void)comm;
+    fflush(NULL);
+    /* An exit status has 8 bits; 0 would mean success. */
+    _exit(status & 255 ? status & 255 : 1);
+}
+
+PUBLIC(Get_version)
+int PMPI_Get_version(int *version, int *subversion)
+{
+    *version = MPI_VERSION;
+    *subversion = MPI_SUBVERSION;
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Get_library_version)
+int PMPI_Get_library_version(char *version, int *length)
+{
+    *length = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "hark 0.1.0");
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Get_processor_name)
+int PMPI_Get_processor_name(char *name, int *length)
+{
+    NEED_OPEN();
+    name[0] = 0;
+    gethostname(name, MPI_MAX_PROCESSOR_NAME);
+    name[MPI_MAX_PROCESSOR_NAME - 1] = 0;
+    *length = (int)strlen(name);
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Wtime)
+double PMPI_Wtime(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+PUBLIC(Wtick)
+double PMPI_Wtick(void)
+{
+    return 1e-9;
+}
+
+PUBLIC(Alloc_mem)
+int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *base)
+{
+    (void)info;
+    NEED(NULL, size >= 0 && base, MPI_ERR_ARG, "the size is negative, or base is NULL");
+    void *at = malloc(size ? (size_t)size : 1);
+    NEED(NULL, at, MPI_ERR_NO_MEM, "no memory for %lld bytes", (long long)size);
+    memcpy(base, &at, sizeof at);
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Free_mem)
+int PMPI_Free_mem(void *base)
+{
+    free(base);
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Pcontrol)
+int PMPI_Pcontrol(const int level_of_profiling, ...)
+{
+    (void)level_of_profiling;
+    return MPI_SUCCESS;
+}

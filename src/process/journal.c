@@ -1,0 +1,238 @@
+#include "journal.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hark/registry.h"
+#include "journal_file.h"
+#include "process.h"
+
+#define P hark_process
+
+static struct {
+    struct hark_journal_file file;
+    bool open;         /* there is a journal */
+    bool records;      /* and readings go into it */
+    bool broken;       /* it could not grow: until the next image nothing goes into it */
+    uint64_t position; /* of the next reading */
+    uint64_t limit;    /* readings below it are given again; both are 0 without a journal */
+    uint64_t image;    /* position of the image that this incarnation began from */
+    uint64_t empty_at; /* the last image that was taken before there was any reading; 0: none */
+} journal;
+
+static void count(_Atomic uint64_t *figure)
+{
+    atomic_store_explicit(
+        figure, atomic_load_explicit(figure, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
+/* The run goes on. Only if this process is lost before its next image, some of its readings are
+ * not given again. */
+static void on_no_room(void)
+{
+    char line[250];
+    const bool full = errno == EFBIG;
+    snprintf(line, sizeof line,
+        "the journal of clock readings %s%s: if the process is lost before its next checkpoint, it "
+        "may diverge; more checkpoints (--interval) or fewer readings help",
+        full ? "is full" : "can not grow: ", full ? "" : strerror(errno));
+    hark_process_trouble(line);
+    journal.records = false;
+    journal.broken = true;
+}
+
+/* The first reading makes the file: most programs of hark read no clock. */
+static bool mapped(void)
+{
+    if (journal.file.header) return true;
+    if (hark_journal_map(&journal.file, P.setup.journal) < 0) return false;
+    if (journal.empty_at) hark_journal_image(&journal.file, journal.empty_at, 0);
+    return true;
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+/* A process that the program forks is none of the job. */
+static void forget(void)
+{
+    journal.open = journal.records = false;
+    journal.position = journal.limit = 0;
+}
+
+void hark_journal_open(void)
+{
+    struct stat st;
+    if (P.setup.journal < 0) return;
+    pthread_atfork(NULL, NULL, forget);
+    journal.open = journal.records = true;
+    if (fstat(P.setup.journal, &st) < 0 || (st.st_size && !mapped())) on_no_room();
+}
+
+void hark_journal_close(void)
+{
+    hark_journal_disconnect_calls();
+    hark_journal_unmap(&journal.file);
+    if (journal.open) close(P.setup.journal);
+    forget();
+}
+
+/* Forgets all, and goes on at `position`. */
+static void begin_at(uint64_t position)
+{
+    if (!mapped() || hark_journal_begin_at(&journal.file, position) < 0) on_no_room();
+}
+
+/* The journal lacks readings, since the machine or a store lost them: there is nothing to give. */
+static bool is_lost(uint64_t position)
+{
+    return position > hark_journal_end(&journal.file) ||
+           position < hark_journal_start(&journal.file);
+}
+
+void hark_journal_restart(uint64_t checkpoint, uint64_t position)
+{
+    if (!journal.open) return;
+    if (journal.file.header ? is_lost(position) : position != 0) begin_at(position);
+    journal.image = position;
+    journal.records = checkpoint == 0 && !journal.broken;
+    if (journal.file.header == NULL) {
+        journal.empty_at = checkpoint;
+        return;
+    }
+    hark_journal_images_undone(&journal.file, checkpoint);
+    if (checkpoint) hark_journal_image(&journal.file, checkpoint, position);
+    /* With an image the program executes its beginning again, and then asks for its memory. */
+    journal.limit =
+        checkpoint ? hark_journal_prologue(&journal.file) : hark_journal_end(&journal.file);
+}
+
+/* Only the first execution tells where the beginning ends. */
+static void note_prologue(void)
+{
+    if (P.setup.checkpoint == 0 && journal.file.header && journal.position <= HARK_JOURNAL_PINNED)
+        hark_journal_set_prologue(&journal.file, journal.position);
+}
+
+void hark_journal_ready(void)
+{
+    if (!journal.open || journal.broken) return;
+    if (journal.records) {
+        note_prologue();
+        return;
+    }
+    journal.records = true;
+    journal.position = journal.image;
+    journal.limit = journal.file.header ? hark_journal_end(&journal.file) : 0;
+}
+
+/* ---- images ---------------------------------------------------------------------------------- */
+
+/* Readings are missing before this image: those before them are of no use to it, nor to older
+ * ones. */
+static void mend(void)
+{
+    journal.broken = false;
+    begin_at(journal.position + HARK_JOURNAL_GAP);
+    if (journal.broken) return;
+    journal.records = true;
+    journal.position = journal.limit = hark_journal_end(&journal.file);
+}
+
+uint64_t hark_journal_captured(uint64_t id)
+{
+    if (!journal.open) return 0;
+    if (journal.broken) mend();
+    if (journal.file.header) hark_journal_image(&journal.file, id, journal.position);
+    else journal.empty_at = id;
+    return journal.position;
+}
+
+void hark_journal_dropped(uint64_t id)
+{
+    if (journal.open && journal.file.header) hark_journal_image_dropped(&journal.file, id);
+}
+
+/* ---- readings -------------------------------------------------------------------------------- */
+
+#define WORDS 48
+
+static const char *words(uint8_t kind, char text[WORDS])
+{
+    switch (kind) {
+    case HARK_JOURNAL_WTIME: return "the time (hark_wtime or MPI_Wtime)";
+    case HARK_JOURNAL_TIME_OF_DAY: return "the time of day (gettimeofday)";
+    case HARK_JOURNAL_TIME: return "the time (time)";
+    case HARK_JOURNAL_PROCESSOR_TIME: return "its processor time (clock)";
+    case HARK_JOURNAL_TIMES: return "its processor times (times)";
+    case HARK_JOURNAL_USAGE: return "what it has used (getrusage)";
+    case HARK_JOURNAL_RANDOM: return "random bytes (getrandom)";
+    default:
+        snprintf(text, WORDS, "clock %u (clock_gettime)", (unsigned)kind - HARK_JOURNAL_CLOCK);
+        return text;
+    }
+}
+
+_Noreturn static void say_diverged(const char *line)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_C_DIVERGED);
+    hark_control_puts(&m, line, strlen(line));
+    hark_process_say(&m);
+    _exit(1);
+}
+
+/* The program takes another way than before. What a send-deterministic program sends does not
+ * depend on the order of messages, but the order of its readings may: then nobody can tell which of
+ * them the journal holds. Under the other protocols that order may rightly be another one from here
+ * on, and nobody depends on what came next: the rest is of no use. */
+static void on_different(uint8_t kind, uint8_t found)
+{
+    char line[400], now[WORDS], then[WORDS];
+    snprintf(line, sizeof line,
+        "%s diverged: its re-execution reads %s where it read %s%s before the failure: the order "
+        "of its readings depends on the order of its messages, or on something that is not "
+        "protected",
+        P.name, words(kind, now), kind == found ? "another number of " : "", words(found, then));
+    if (P.protocol->manual->programs == HARK_FOR_SENDS) say_diverged(line);
+    hark_journal_cut(&journal.file, journal.position);
+    journal.limit = journal.position;
+}
+
+bool hark_journal_next(uint8_t kind, void *value, size_t length)
+{
+    uint8_t found;
+    size_t found_length;
+    if (journal.position >= journal.limit) return false;
+    switch (hark_journal_read(
+        &journal.file, &journal.position, kind, value, length, &found, &found_length)) {
+    case HARK_JOURNAL_GIVEN: count(&P.slot->readings_given); return true;
+    case HARK_JOURNAL_DAMAGED:
+        if (journal.records) hark_journal_cut(&journal.file, journal.position);
+        journal.limit = journal.position;
+        return false;
+    default: /* DIFFERENT */
+        if (journal.records) on_different(kind, found);
+        else journal.limit = journal.position; /* of the beginning nothing depends on it */
+        return false;
+    }
+}
+
+void hark_journal_record(uint8_t kind, const void *value, size_t length)
+{
+    if (!journal.records) return;
+    if (!mapped() || hark_journal_append(&journal.file, kind, value, length) < 0) {
+        on_no_room();
+        return;
+    }
+    journal.position = journal.limit = hark_journal_end(&journal.file);
+    count(&P.slot->readings);
+    atomic_store_explicit(
+        &P.slot->journal_bytes, hark_journal_file_bytes(&journal.file), memory_order_relaxed);
+    /* Checkpoints trim it. */
+    if (journal.position - hark_journal_start(&journal.file) > HARK_JOURNAL_MOST / 2)
+        P.checkpoint = true;
+}
