@@ -3,6 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../process/process.h"
 #include "internal.h"
 
 static bool initialized, finalized;
@@ -102,9 +103,7 @@ PUBLIC(Abort)
 int PMPI_Abort(MPI_Comm comm, int status)
 {
     (void)comm;
-    fflush(NULL);
-    /* An exit status has 8 bits; 0 would mean success. */
-    _exit(status & 255 ? status & 255 : 1);
+    hark_process_abort(status);
 }
 
 PUBLIC(Get_version)
