@@ -128,7 +128,8 @@ int hark_protect(uint64_t id, void *at, size_t length);
 int hark_checkpoint(void);
 /* Call it once, after the hark_protect calls. If this process starts again from a checkpoint, the
  * protected memory is restored to its state inside that hark_checkpoint call, and *restarted is the
- * checkpoint's number; else it is 0. A program may communicate before this call: images hold what
+ * checkpoint's number; else it is 0. On rank 0 standard input, read by C's stdio or read(2), then
+ * goes on where it was in that call. A program may communicate before this call: images hold what
  * it received there (up to 16 MiB), so a process that starts again sends nothing and receives the
  * same until it calls this. It must do there what it did in its first execution. HARK_A_EREGION: an
  * id or a length differs. */

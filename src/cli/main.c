@@ -9,6 +9,7 @@
 #include "hark/hark.h"
 #include "balance.h"
 #include "check.h"
+#include "mpiexec.h"
 #include "partition.h"
 #include "protocols.h"
 #include "run.h"
@@ -122,9 +123,18 @@ static int printed(int status)
     return 2;
 }
 
+/* Has the command been called by its other name, a link? */
+static bool is_mpiexec(const char *name)
+{
+    const char *slash = name ? strrchr(name, '/') : NULL;
+    return name && strcmp(slash ? slash + 1 : name, "hark-mpiexec") == 0;
+}
+
 int main(int argc, char **argv)
 {
-    keep_standard(argc > 1 ? argv[1] : NULL);
+    const bool mpiexec = is_mpiexec(argv[0]);
+    keep_standard(mpiexec ? "run" : argc > 1 ? argv[1] : NULL);
+    if (mpiexec) return printed(hark_cli_mpiexec(argc, argv));
     static const struct {
         const char *word;
         int (*main)(int argc, char **argv);

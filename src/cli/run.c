@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "hark/registry.h"
 #include "../control/control.h"
@@ -16,10 +14,13 @@
 #include "../control/transports.h"
 #include "advice.h"
 #include "journal.h"
+#include "mpi_choice.h"
 #include "options.h"
+#include "programs.h"
 #include "values.h"
 
 #define RANKS_MAX 65536u
+#define RANKS     8u /* if the command line does not say */
 #define KILLS_MAX 10000u
 #define CHAOS_SPAN                                                                                 \
     10u /* random kills come within the first 2^10 deliveries, early ones more often */
@@ -38,8 +39,10 @@ struct arguments {
     uint32_t chaos; /* random kills asked for */
     const char *option[OPTIONS_MAX];
     uint32_t option_count;
+    struct hark_cli_programs programs;
+    struct hark_cli_program *program; /* whose options are being read */
+    enum hark_cli_mpi mpi;
     char *preload;
-    char *const *program;
     bool help;
 };
 
@@ -64,7 +67,7 @@ void hark_cli_run_help(void)
 {
     char none[64];
     hark_cli_protocols_that(survives_nothing, NULL, none, sizeof none);
-    printf("usage: hark run [OPTION]... -- PROGRAM [ARG]...\n"
+    printf("usage: hark run [OPTION]... -- PROGRAM [ARG]... [: [-n N] -- PROGRAM [ARG]...]...\n"
            "Runs PROGRAM as several processes that pass messages. If one dies, it is started again "
            "from its last\n"
            "checkpoint, and only the processes that it affects roll back.\n\n"
@@ -73,6 +76,13 @@ void hark_cli_run_help(void)
            "survived\n",
         hark_protocol_usual()->name, none);
     fputs(
+        "  --mpi MPI               the MPI that the program was built with: mpich, openmpi, abi; "
+        "auto: as its libraries\n"
+        "                          say; none: leave the program as it is (auto)\n"
+        "  --wdir DIR              the working directory of the processes (this one)\n"
+        "  --env NAME[=VALUE]      a variable of their environment, beside those that hark run "
+        "has\n"
+        "  --tag-output            begin each line that a process prints with its rank: [3]\n"
         "  --clusters FILE|K|auto  the processes that roll back together: a file, or K blocks of "
         "ranks; auto: blocks, and\n"
         "                          at the end hark suggests clusters, from the observed traffic "
@@ -126,8 +136,14 @@ static int ranks(struct arguments *a, const char *text)
     if (!hark_cli_whole_number(text, RANKS_MAX, &n) || n == 0)
         return bad("-n: expected 1 to %u processes, found \"%s\"%s", RANKS_MAX, text,
             strcmp(text, "p") == 0 ? " (-np is mpiexec's)" : "");
-    a->o.ranks = (uint32_t)n;
+    a->program->ranks = (uint32_t)n;
     return 0;
+}
+
+static int mpi(struct arguments *a, const char *text)
+{
+    if (hark_cli_mpi_named(text, &a->mpi)) return 0;
+    return bad("--mpi: expected one of " HARK_CLI_MPI_NAMES ", found \"%s\"", text);
 }
 
 static int protocol(struct arguments *a, const char *text)
@@ -285,7 +301,11 @@ enum {
     CHECKPOINT_ON,
     THEN_STOP,
     GRACE,
-    STALL_LIMIT
+    STALL_LIMIT,
+    MPI,
+    WDIR,
+    ENV,
+    TAG_OUTPUT
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -295,7 +315,8 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
     {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
-    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT},
+    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
+    {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
     {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
@@ -325,51 +346,50 @@ static int option(struct arguments *a, int c, char *const *argv)
     case THEN_STOP: a->o.then_stop = true; return 0;
     case GRACE: return grace(a, optarg);
     case STALL_LIMIT: return stall_limit(a, optarg);
+    case MPI: return mpi(a, optarg);
+    case TAG_OUTPUT: a->o.tag_output = true; return 0;
+    case WDIR: a->program->directory = optarg; return 0;
+    case ENV: return hark_cli_program_variable(a->program, optarg);
     case VERBOSE: a->o.verbose = true; return 0;
     case 'h': a->help = true; return 0;
     default: return hark_cli_refused("run", c, argv);
     }
 }
 
-static int parse(struct arguments *a, int argc, char **argv)
+/* Options and words of one program, of `count` words behind argv[0]. */
+static int parse_program(
+    struct arguments *a, const struct option *all, int count, char **argv, bool first)
 {
-    struct option *all = hark_cli_options_table(&protocol_options, options);
-    int c, status = all ? 0 : no_memory("options");
+    int c, status = 0;
+    a->program = hark_cli_programs_add(&a->programs);
+    if (a->program == NULL) return 1;
     optind = 0; /* start anew: the dispatcher may have parsed options of its own */
     opterr = 0;
     while (status == 0 && !a->help) {
-        if ((c = getopt_long(argc, argv, "+:n:h", all, NULL)) == -1) break;
+        if ((c = getopt_long(count, argv, "+:n:h", all, NULL)) == -1) break;
+        if (!first && c != 'n' && c != WDIR && c != ENV && c != '?' && c != ':')
+            return bad("behind `:` expected only -n, --wdir and --env: other options come before "
+                       "the first program");
         status = option(a, c, argv);
     }
+    a->program->argv = argv + optind;
+    return status;
+}
+
+static int parse(struct arguments *a, int argc, char **argv)
+{
+    struct option *all = hark_cli_options_table(&protocol_options, options);
+    int status = all ? 0 : no_memory("options");
+    for (int at = 0, next; status == 0 && !a->help && at < argc; at = next) {
+        for (next = at + 1; next < argc && strcmp(argv[next], ":") != 0;) next++;
+        argv[next] = NULL;
+        status = parse_program(a, all, next - at, argv + at, at == 0);
+    }
     free(all);
-    a->program = argv + optind;
     return status;
 }
 
 /* ---- what the options together mean ---------------------------------------------------------- */
-
-/* The file that execvp would run. */
-static int find_program(const char *name)
-{
-    char path[PATH_MAX];
-    const char *list = getenv("PATH");
-    struct stat st;
-    if (strchr(name, '/')) {
-        if (stat(name, &st) < 0) return bad("%s: %s", name, strerror(errno));
-        if (S_ISREG(st.st_mode) && access(name, X_OK) == 0) return 0;
-        return bad("%s: expected a program, this can not be executed", name);
-    }
-    for (const char *at = list ? list : "/bin:/usr/bin"; *name; at++) {
-        int length = (int)strcspn(at, ":");
-        snprintf(path, sizeof path, "%.*s/%s", length ? length : 1, length ? at : ".", name);
-        if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0) return 0;
-        at += length;
-        if (*at == 0) break;
-    }
-    bool here = stat(name, &st) == 0 && S_ISREG(st.st_mode) && access(name, X_OK) == 0;
-    return bad("%s: no such program in PATH%s%s%s", name, here ? "; did you mean ./" : "",
-        here ? name : "", here ? "?" : "");
-}
 
 static int read_file(const char *path, char **text)
 {
@@ -528,10 +548,24 @@ static const char *asker(uint32_t what)
     return "?";
 }
 
+static int find_programs(struct arguments *a)
+{
+    uint64_t ranks_of_all;
+    int status = hark_cli_programs_find(&a->programs, a->mpi, RANKS, &ranks_of_all);
+    if (status) return status;
+    if (ranks_of_all > RANKS_MAX)
+        return bad("-n: expected %u processes at most, found %" PRIu64 " of all programs",
+            RANKS_MAX, ranks_of_all);
+    a->o.ranks = (uint32_t)ranks_of_all;
+    a->o.program = a->programs.run;
+    a->o.programs = a->programs.count;
+    return 0;
+}
+
 static int complete(struct arguments *a)
 {
-    if (*a->program == NULL || **a->program == 0)
-        return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
+    int found = find_programs(a);
+    if (found) return found;
     if (a->o.resume && !a->o.store)
         return bad("--resume needs --store DIR, the store of the job that is to go on");
     if (a->o.spill && !a->o.log_limit)
@@ -548,9 +582,7 @@ static int complete(struct arguments *a)
         return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_RECLUSTER),
             TRAFFIC_MAX, a->o.ranks);
     if (a->o.transport == NULL) return bad("no transport was built in");
-    a->o.program = a->program;
-    int status = find_program(*a->program);
-    if (status == 0) status = clusters(a);
+    int status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
     if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);
@@ -562,12 +594,12 @@ static int complete(struct arguments *a)
 
 int hark_cli_run(int argc, char **argv)
 {
-    struct arguments a = {.o = {.ranks = 8,
-                              .interval_ms = DEFAULT_MS,
-                              .generations = 2,
-                              .digest = true,
-                              .journal = HARK_KEEPS_WTIME,
-                              .grace_ms = DEFAULT_GRACE_MS}};
+    struct arguments a = {.mpi = HARK_CLI_MPI_AUTO,
+        .o = {.interval_ms = DEFAULT_MS,
+            .generations = 2,
+            .digest = true,
+            .journal = HARK_KEEPS_WTIME,
+            .grace_ms = DEFAULT_GRACE_MS}};
     a.o.protocol = hark_protocol_usual();
     a.o.transport = hark_transport_at(0);
     int status = parse(&a, argc, argv);
@@ -578,6 +610,7 @@ int hark_cli_run(int argc, char **argv)
         if (status == 0 && a.advice.failed) status = 1;
     }
     hark_clusters_free(&a.o.clusters);
+    hark_cli_programs_free(&a.programs);
     free(a.kill);
     free(a.preload);
     return status;

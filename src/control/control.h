@@ -26,6 +26,7 @@
  *     CHECKPOINT  take a checkpoint at the next checkpoint call, though none is due
  *     CLUSTERS  text string, as a cluster file with ';': the clusters that the first checkpoint
  *               brings into force at which all know them
+ *     INPUT_SET the answer to INPUT: from here on descriptor 0 gives what comes next
  *     ALL_DONE  every process has finished, durably: finalize may return
  *   process -> supervisor
  *     HELLO     inc u32, out u64, err u64, address string, pending bytes, pid u32: up, and where;
@@ -34,7 +35,10 @@
  *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64, map u32: of a wave, the oldest
  *               checkpoint that is kept, and 1
  *               if it brings the clusters into force that CLUSTERS has told
- *     MARK      id u64: all output written before this belongs to checkpoint id
+ *     MARK      id u64, ahead u64: all output written before this belongs to checkpoint id, and
+ *               of the input all that was read but the last `ahead` bytes
+ *     ABORT     status u32: the program ends the whole job, with that exit status
+ *     INPUT     its memory is as in its image: its input is to go on where it was then
  *     STABLE    n u64: the answer to ASK, maybe much later
  *     AGAIN     kept u32, why string: it goes back as FAILED said, and executes its program again;
  *               kept is the
@@ -68,6 +72,7 @@ enum hark_control_type {
     HARK_C_LOOK,
     HARK_C_CLUSTERS,
     HARK_C_CHECKPOINT,
+    HARK_C_INPUT_SET,
     HARK_C_HELLO = 32,
     HARK_C_PERSIST,
     HARK_C_MARK,
@@ -78,7 +83,9 @@ enum hark_control_type {
     HARK_C_STABLE,
     HARK_C_AGAIN,
     HARK_C_WAITS,
-    HARK_C_NOTE
+    HARK_C_NOTE,
+    HARK_C_INPUT,
+    HARK_C_ABORT
 };
 
 #define HARK_FRAME_LIMIT                                                                           \

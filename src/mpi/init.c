@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../process/process.h"
 #include "internal.h"
 
 static bool initialized, finalized; /* by MPI_Init, by MPI_Finalize */
@@ -148,9 +149,7 @@ PUBLIC(Abort)
 int PMPI_Abort(MPI_Comm comm, int status)
 {
     (void)comm;
-    fflush(NULL);
-    /* An exit status has 8 bits; 0 would mean success. */
-    _exit(status & 255 ? status & 255 : 1);
+    hark_process_abort(status);
 }
 
 PUBLIC(Get_version)

@@ -471,6 +471,7 @@ int hark_restarted(uint64_t *restarted)
     if (hark_app.saved) take_back();
     hark_journal_ready();
     if (hark_app.saved == NULL) return HARK_A_OK;
+    hark_process_input();
     *restarted = P.setup.checkpoint;
     hark_app.saved = NULL;
     hark_app.ready = true;

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -63,6 +64,17 @@ _Noreturn void hark_process_fatal(const char *format, ...)
         fprintf(stderr, "hark: %s\n", line);
     }
     _exit(1);
+}
+
+_Noreturn void hark_process_abort(int status)
+{
+    struct hark_control m;
+    uint8_t memory[16];
+    fflush(NULL);
+    hark_control_begin_in(&m, HARK_C_ABORT, memory, sizeof memory);
+    hark_control_put32(&m, (uint32_t)status);
+    hark_process_say(&m);
+    _exit(status & 255 ? status & 255 : 1);
 }
 
 void hark_process_trouble(const char *line)
@@ -161,6 +173,9 @@ static void *listen_to_supervisor(void *unused)
             P.marked = true;
             free(P.marked_message);
             P.marked_message = m;
+        } else if (hark_control_parse(&c, m->bytes, m->length) > 0 && c.type == HARK_C_INPUT_SET) {
+            P.input_set = true;
+            free(m);
         } else {
             if (P.tail) P.tail->next = m;
             else P.head = m;
@@ -173,6 +188,35 @@ static void *listen_to_supervisor(void *unused)
         HARK_POINT("wake", P.setup.rank);
         hark_driver_wake(P.driver);
     }
+}
+
+/* Bytes that the C library has read from descriptor 0 and the program has not had yet. They are no
+ * part of an image: who goes back to it has to read them again. */
+static uint64_t read_ahead(void)
+{
+    if (P.setup.rank != 0 || fileno(stdin) != 0) return 0;
+#ifdef __GLIBC__
+    return (uint64_t)(stdin->_IO_read_end - stdin->_IO_read_ptr);
+#else
+    return __freadahead(stdin);
+#endif
+}
+
+void hark_process_input(void)
+{
+    struct hark_control m;
+    if (P.control < 0 || P.setup.rank != 0) return;
+    pthread_mutex_lock(&P.lock);
+    P.input_set = false;
+    pthread_mutex_unlock(&P.lock);
+    hark_control_begin(&m, HARK_C_INPUT);
+    hark_process_say(&m);
+    pthread_mutex_lock(&P.lock);
+    while (!P.input_set && !P.lost) pthread_cond_wait(&P.marked_now, &P.lock);
+    pthread_mutex_unlock(&P.lock);
+    if (fileno(stdin) != 0) return;
+    __fpurge(stdin);
+    clearerr(stdin);
 }
 
 bool hark_process_mark(
@@ -188,6 +232,7 @@ bool hark_process_mark(
     pthread_mutex_unlock(&P.lock);
     hark_control_begin(&m, HARK_C_MARK);
     hark_control_put64(&m, id);
+    hark_control_put64(&m, read_ahead());
     hark_process_say(&m);
     pthread_mutex_lock(&P.lock);
     while (!P.marked && !P.lost) pthread_cond_wait(&P.marked_now, &P.lock);

@@ -43,6 +43,7 @@ struct hark_process {
     pthread_cond_t marked_now;
     struct hark_process_message *head, *tail; /* under lock */
     bool marked, lost;                        /* under lock: MARKED came; the supervisor is gone */
+    bool input_set;                           /* under lock: INPUT_SET came */
     uint64_t marked_out, marked_err;
     struct hark_process_message *marked_message; /* the pending bytes lie in it */
     atomic_bool pending;
@@ -73,12 +74,18 @@ void hark_process_say(struct hark_control *m);
  * shown yet (its own, until the next mark). False: it can not be kept now. */
 bool hark_process_mark(
     uint64_t id, uint64_t *out, uint64_t *err, const void **pending, uint32_t *length);
+/* The program's memory is as in its image: standard input goes on where it was when that was taken.
+ * What the C library has read ahead of the program is dropped. Only rank 0 has an input. */
+void hark_process_input(void);
 /* One line to the supervisor; the run goes on. */
 void hark_process_trouble(const char *line);
 /* One line that may help, which is said once in a run whoever sends it. */
 void hark_process_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line to the supervisor, and the end of this process with status 1. Needs no memory. */
 _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Ends all processes of the job, and `hark run` with the low eight bits of `status`, or with 1 if
+ * these are 0: an aborted job never looks like one that is done. All output so far is shown. */
+_Noreturn void hark_process_abort(int status);
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for
  * something looks again each time this returns. What is fatal does not return. */
 void hark_process_wait(void);

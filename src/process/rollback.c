@@ -183,11 +183,12 @@ static bool has_children(void)
     return pid == 0;
 }
 
-/* What other threads print from here on is of no execution any more. */
-static void divert_output(void)
+/* What other threads print from here on is of no execution any more, and what they would read
+ * belongs to the next one. */
+static void divert_streams(void)
 {
-    int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (null >= 0) (void)dup2(null, 1), (void)dup2(null, 2);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; null >= 0 && i < 3; i++) (void)dup2(null, i);
 }
 
 /* Comes back only if it fails: the call that did. */
@@ -217,7 +218,7 @@ _Noreturn void hark_rollback(void)
     else if (!has_children()) kept = keep(&call);
     HARK_POINT("rollback", P.setup.rank);
     if (kept >= 0) {
-        divert_output();
+        divert_streams();
         say_again(kept, "");
         HARK_POINT("again", P.setup.rank);
         pthread_join(P.reader, NULL); /* it has heard GO: what comes next is for the next

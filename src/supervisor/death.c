@@ -69,8 +69,8 @@ static void exited(struct child *c, int status)
     if (status) hark_sup_say("%s exited with status %d", name, status);
     else if (c->address) hark_sup_say("%s exited without hark_finalize", name);
     else
-        hark_sup_say(
-            "%s exited without hark_init: %s is not a program of hark", name, s->o->program[0]);
+        hark_sup_say("%s exited without hark_init: %s is not a program of hark", name,
+            program_of(c)->argv[0]);
     hark_sup_end(s, 1);
 }
 

@@ -23,6 +23,7 @@
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
  *    5  link.c           the descriptors to a process: control socket and output
+ *       input.c          what rank 0 reads
  *    4  end.c            the end of a job, wished for or not
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
@@ -68,7 +69,8 @@ struct link {
 
 struct stream { /* an output of a process, for hark_output */
     struct child *child;
-    int kind; /* 0 stdout, 1 stderr */
+    int kind;    /* 0 stdout, 1 stderr */
+    bool inside; /* a line: its beginning was put out already */
 };
 
 struct child { /* a process of the job, over all its incarnations */
@@ -83,7 +85,9 @@ struct child { /* a process of the job, over all its incarnations */
     struct stream stream[2];
     uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond
                                                  recall then */
-    bool mark_waits; /* it has said MARK, and is told MARKED when there is room for more output */
+    uint64_t ahead;    /* what MARK said: bytes of its input that it has read and not used */
+    uint64_t input_at; /* position of its input in the image that it began from */
+    bool mark_waits;   /* it has said MARK, and is told MARKED when there is room for more output */
     uint64_t mark;
     uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
     size_t in_length, in_room, out_length, out_room;
@@ -124,6 +128,23 @@ struct failure {
     char kind[24];
 };
 
+struct feed;
+struct input {   /* standard input, for rank 0; its positions are bytes from the beginning */
+    bool is;     /* there is one: else processes have /dev/null */
+    bool direct; /* a regular file, read from `begin` on */
+    uint64_t begin;
+    int spool; /* file with what was read of a stream, up to `got`; -1: direct */
+    uint64_t got;
+    uint64_t given; /* put into the pipe */
+    bool ended;     /* of a stream: there is no more */
+    int source;     /* that `from` watches */
+    bool watched, always_ready;
+    uv_poll_t from;
+    uv_timer_t look;   /* while another job has the terminal */
+    int reader;        /* the reader's end of the pipe, for us too */
+    struct feed *feed; /* the other end; NULL: the reader has all */
+};
+
 struct recovery { /* times are CLOCK_MONOTONIC, ns; 0: not yet */
     uint64_t died, announced, restarted, over, caught_up;
     uint32_t re;     /* of the last announcement in it */
@@ -145,7 +166,8 @@ struct supervisor {
     uv_async_t moved;              /* an outlet has moved something */
     int positions; /* descriptor of the positions that were shown, in the store that is kept; -1:
                       none */
-    bool give_up;  /* who reads our output has had time enough */
+    struct input input;
+    bool give_up;      /* who reads our output has had time enough */
     bool finish_waits; /* all have finished, and not all that they printed is shown */
 
     uv_loop_t loop;
@@ -206,6 +228,16 @@ struct supervisor {
 static inline const struct hark *core_of(const struct supervisor *s)
 {
     return hark_keeper_core(s->keeper);
+}
+
+/* What a rank runs. */
+static inline const struct hark_run_program *program_of(const struct child *c)
+{
+    const struct hark_run_program *p = c->s->o->program;
+    for (uint32_t behind = p->ranks;
+         behind <= c->rank && p + 1 < c->s->o->program + c->s->o->programs;)
+        behind += (++p)->ranks;
+    return p;
 }
 
 /* say.c */
@@ -277,6 +309,17 @@ void hark_sup_ask(struct child *c);       /* is the output that waits beyond rec
 void hark_sup_stable(struct child *c, uint64_t n); /* its answer */
 bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not,
                                               more is on its way there */
+
+/* input.c: 0, or an errno if there is no other comment */
+int hark_sup_input_open(struct supervisor *s); /* 0, or the exit status after one line */
+int hark_sup_input_pipe(struct supervisor *s); /* a new one, for the next incarnation of rank 0,
+                                                  which reads from the beginning */
+/* The present incarnation reads on at `position`; what lies in the pipe is gone. */
+int hark_sup_input_seek(struct supervisor *s, uint64_t position);
+/* Where rank 0 is which has `ahead` bytes in a buffer and not used yet. */
+uint64_t hark_sup_input_position(const struct supervisor *s, uint64_t ahead);
+void hark_sup_input_stop(struct supervisor *s); /* with the loop */
+void hark_sup_input_close(struct supervisor *s);
 
 /* recluster.c */
 static inline bool hark_sup_reclusters(const struct supervisor *s) /* do clusters change while it

@@ -100,6 +100,20 @@ static int take_store(struct supervisor *s)
     return 0;
 }
 
+/* A program that is given by its path is the same one by another spelling of that. False: no
+ * memory. */
+static bool name_program(FILE *f, const struct hark_run_program *p)
+{
+    const char *file = p->file ? p->file : p->argv[0];
+    errno = 0;
+    char *path = strchr(p->argv[0], '/') ? realpath(file, NULL) : NULL;
+    const bool whole = path || errno != ENOMEM;
+    fputs(path ? path : p->argv[0], f);
+    for (char *const *word = p->argv + 1; *word; word++) fprintf(f, " %s", *word);
+    free(path);
+    return whole;
+}
+
 /* What must be the same when the job is resumed; options that are not given are not in it. */
 static char *identity(const struct supervisor *s)
 {
@@ -116,14 +130,14 @@ static char *identity(const struct supervisor *s)
         fprintf(f, "\njournal=%s%s%s", s->o->journal ? "wtime" : "none",
             s->o->journal & HARK_KEEPS_CLOCK ? ",clock" : "",
             s->o->journal & HARK_KEEPS_RANDOM ? ",random" : "");
-    /* A program that is given by its path is the same one by another spelling of that. */
-    errno = 0;
-    char *path = strchr(s->o->program[0], '/') ? realpath(s->o->program[0], NULL) : NULL;
-    bool whole = path || errno != ENOMEM;
-    fprintf(f, "\nclusters=%s\nprogram=%s", s->clusters_text, path ? path : s->o->program[0]);
-    for (char *const *word = s->o->program + 1; *word; word++) fprintf(f, " %s", *word);
+    fprintf(f, "\nclusters=%s\nprogram=", s->clusters_text);
+    bool whole = true;
+    for (uint32_t i = 0; i < s->o->programs; i++) {
+        if (i) fputs(" : ", f);
+        if (s->o->programs > 1) fprintf(f, "-n %u ", s->o->program[i].ranks);
+        whole = name_program(f, &s->o->program[i]) && whole;
+    }
     fputc('\n', f);
-    free(path);
     if (fclose(f) == 0 && whole) return text;
     free(text);
     return NULL;
@@ -373,6 +387,7 @@ int hark_sup_job_open(struct supervisor *s)
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;
     status = hark_sup_output_open(s, s->belongs);
+    if (status == 0) status = hark_sup_input_open(s);
     if (status == 0) status = make_board(s);
     if (status == 0) status = open_trace(s);
     return status;
@@ -383,6 +398,7 @@ void hark_sup_job_close(struct supervisor *s)
     hark_trace_close(s->trace); /* of a job that did not begin */
     for (uint32_t i = 0; i < s->parts; i++) free(s->part[i]);
     free(s->part);
+    hark_sup_input_close(s);
     hark_keeper_close(s->keeper);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);

@@ -18,15 +18,16 @@ static void on_hello(struct child *c, struct hark_control *m)
         hark_sup_no_memory(s, "an address");
         return;
     }
-    bool any = m->next < m->length && hark_control_get32(m); /* bytes of pending, which are bytes of
-                                                                each stream */
+    uint32_t kept = m->next < m->length ? hark_control_get32(m) : 0; /* bytes of pending */
+    const size_t behind = m->next + kept;
     for (int i = 0; i < 2; i++) { /* printed before hello: before the position */
         uint32_t pending = 0;
-        const uint8_t *text = any ? hark_control_get_bytes(m, &pending) : NULL;
+        const uint8_t *text = kept ? hark_control_get_bytes(m, &pending) : NULL;
         hark_sup_drain(c, i ? LINK_ERR : LINK_OUT, true);
         hark_output_position(
             &c->output[i], position[i], (const char *)text, pending <= position[i] ? pending : 0);
     }
+    if (m->next < behind) c->input_at = hark_control_get64(m);
     c->program = m->next < m->length ? (pid_t)hark_control_get32(m) : 0;
     c->hello = true;
     hark_sup_checkpoint_wanted(c);
@@ -103,8 +104,25 @@ static void on_persist(struct child *c, struct hark_control *m)
 static void on_mark(struct child *c, struct hark_control *m)
 {
     c->mark = hark_control_get64(m);
+    c->ahead = m->next < m->length ? hark_control_get64(m) : 0;
     c->mark_waits = !m->bad;
     hark_sup_room(c->s);
+}
+
+/* Its memory is as in its image now; so is its place in the input. */
+static void on_input(struct child *c)
+{
+    struct hark_control answer;
+    int status = c->rank == 0 ? hark_sup_input_seek(c->s, c->input_at) : 0;
+    if (status) {
+        hark_sup_say("rank 0 can not read its input again: %s", strerror(status));
+        hark_sup_end(c->s, 1);
+        return;
+    }
+    hark_control_begin(&answer, HARK_C_INPUT_SET);
+    hark_control_end(&answer);
+    hark_sup_tell(c, &answer);
+    hark_control_free(&answer);
 }
 
 static void on_note(struct child *c, struct hark_control *m)
@@ -129,6 +147,16 @@ static void on_last_line(struct child *c, struct hark_control *m)
     hark_sup_end(c->s, 1);
 }
 
+/* No failure to recover from: the program wants the end. */
+static void on_abort(struct child *c, struct hark_control *m)
+{
+    char name[32];
+    const uint32_t status = hark_control_get32(m) & 255;
+    if (m->bad || c->s->phase == ENDING || c->goes_back) return; /* what it did is void */
+    hark_sup_say("%s aborted the job with status %u", hark_sup_name(c, name), status);
+    hark_sup_end(c->s, status ? (int)status : 1);
+}
+
 static void on_message(struct child *c, struct hark_control *m)
 {
     switch (m->type) {
@@ -143,6 +171,8 @@ static void on_message(struct child *c, struct hark_control *m)
     case HARK_C_WAITS: hark_sup_waits(c, m); break;
     case HARK_C_NOTE: on_note(c, m); break;
     case HARK_C_AGAIN: hark_sup_on_rollback_request(c, m); break;
+    case HARK_C_ABORT: on_abort(c, m); break;
+    case HARK_C_INPUT: on_input(c); break;
     case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;
     case HARK_C_DIVERGED:

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "hark/parts/mem.h"
@@ -19,6 +20,8 @@ struct piece {
     uint32_t stream;
     uint64_t end;
     size_t done, length;
+    uint8_t tag_done, tag_length; /* the tag goes before the bytes */
+    char tag[HARK_OUTLET_TAG];
     char at[];
 };
 
@@ -42,18 +45,22 @@ struct hark_outlet {
 
 /* 0 < written, or -errno. Whole lines, if one fits: what is shown and not noted should be no piece
  * of one. */
-static ssize_t write_some(const struct hark_outlet *w, const char *at, size_t length)
+static ssize_t write_some(const struct hark_outlet *w, struct piece *p)
 {
-    if (length > w->largest) {
-        const char *end = memrchr(at, '\n', w->largest);
-        length = end ? (size_t)(end - at) + 1 : w->largest;
+    char *at = p->at + p->done;
+    const size_t tag = (size_t)(p->tag_length - p->tag_done), room = w->largest - tag;
+    size_t length = p->length - p->done;
+    if (length > room) {
+        const char *end = memrchr(at, '\n', room);
+        length = end ? (size_t)(end - at) + 1 : room;
     }
+    const struct iovec part[] = {{p->tag + p->tag_done, tag}, {at, length}};
     for (;;) {
-        ssize_t n = write(w->fd, at, length);
+        ssize_t n = tag ? writev(w->fd, part, 2) : write(w->fd, at, length);
         if (n >= 0) return n;
         if (errno == EAGAIN) { /* whoever gave us this descriptor made it non-blocking */
-            struct pollfd room = {.fd = w->fd, .events = POLLOUT};
-            (void)poll(&room, 1, -1);
+            struct pollfd ready = {.fd = w->fd, .events = POLLOUT};
+            (void)poll(&ready, 1, -1);
         } else if (errno != EINTR) {
             return -errno;
         }
@@ -87,6 +94,19 @@ static void free_outlet(struct hark_outlet *w)
     free(w);
 }
 
+/* Of what was written, the part behind the tag. */
+static ssize_t past_tag(struct piece *p, ssize_t written)
+{
+    const ssize_t tag = p->tag_length - p->tag_done;
+    if (written < 0 || tag == 0) return written;
+    if (written < tag) {
+        p->tag_done = (uint8_t)(p->tag_done + written);
+        return 0;
+    }
+    p->tag_done = p->tag_length;
+    return written - tag;
+}
+
 static void *write_all(void *argument)
 {
     struct hark_outlet *w = argument;
@@ -99,7 +119,7 @@ static void *write_all(void *argument)
         }
         w->writing = true;
         pthread_mutex_unlock(&w->lock);
-        ssize_t n = write_some(w, p->at + p->done, p->length - p->done);
+        ssize_t n = past_tag(p, write_some(w, p));
         int noted = n > 0 ? note(w, p->stream, p->end - (p->length - p->done - (size_t)n)) : 0;
         pthread_mutex_lock(&w->lock);
         w->writing = false;
@@ -145,9 +165,17 @@ int hark_outlet_open(
 bool hark_outlet_put(
     struct hark_outlet *w, uint32_t stream, uint64_t end, const char *at, size_t length)
 {
+    return hark_outlet_put_tagged(w, stream, end, "", at, length);
+}
+
+bool hark_outlet_put_tagged(struct hark_outlet *w, uint32_t stream, uint64_t end, const char *tag,
+    const char *at, size_t length)
+{
     struct piece *p = malloc(sizeof *p + length);
     if (p == NULL) return false;
     *p = (struct piece){.stream = stream, .end = end, .length = length};
+    p->tag_length = (uint8_t)strnlen(tag, sizeof p->tag);
+    memcpy(p->tag, tag, p->tag_length);
     memcpy(p->at, at, length);
     pthread_mutex_lock(&w->lock);
     if (w->error || length == 0) {

@@ -28,6 +28,11 @@ int hark_outlet_open(
 /* Copies. `end` is the position behind the last byte in its stream. False without memory. */
 bool hark_outlet_put(
     struct hark_outlet *w, uint32_t stream, uint64_t end, const char *at, size_t length);
+/* The same behind a `tag` of fewer than HARK_OUTLET_TAG bytes, which is no part of the stream: it
+ * has no position, and is not copied by hark_outlet_copy(). */
+#define HARK_OUTLET_TAG 16
+bool hark_outlet_put_tagged(struct hark_outlet *w, uint32_t stream, uint64_t end, const char *tag,
+    const char *at, size_t length);
 /* Bytes that wait, of all streams; 0 also when nothing can be written any more. */
 size_t hark_outlet_waiting(struct hark_outlet *w);
 /* The bytes of one stream that wait; copies them to `to` if that is not NULL. No other may put

@@ -218,7 +218,8 @@ bool hark_sup_begin(struct supervisor *s)
         if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;
         hark_sup_say("cannot start %s: %s%s",
-            c->rank == HARK_RECOVERY ? "the recovery process" : s->o->program[0], strerror(status),
+            c->rank == HARK_RECOVERY ? "the recovery process" : program_of(c)->argv[0],
+            strerror(status),
             status == EMFILE
                 ? "; hark needs four descriptors for each process: raise the limit (ulimit -n)"
                 : "");

@@ -74,6 +74,10 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
     if (c->dying) return; /* before its next incarnation has begun: that is started */
     for (int k = 0; k < 2; k++)
         hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true); /* of the earlier incarnation */
+    if (c->rank == 0 && hark_sup_input_seek(c->s, 0) != 0) {
+        could_not(c, "no pipe for its input", sizeof "no pipe for its input" - 1);
+        return;
+    }
     c->inc = hark_service_incarnation(core_of(c->s), c->rank);
     c->kept = kept;
     hark_sup_fresh(c);

@@ -53,6 +53,16 @@ static bool preload(const char *libraries)
     return setenv("LD_PRELOAD", list, 1) == 0;
 }
 
+/* Comes back if it fails, with errno. The program's own LD_PRELOAD is set first. */
+static void execute(const struct child *c)
+{
+    const struct hark_run_program *p = program_of(c);
+    if (p->directory && chdir(p->directory) < 0) return;
+    for (char *const *v = p->environment; v && *v; v++)
+        if (putenv(*v) != 0) return;
+    if (preload(c->s->o->preload)) execvp(p->file ? p->file : p->argv[0], p->argv);
+}
+
 static void be_the_process(const struct child *c, const struct pipes *p, pid_t parent)
 {
     char control[40];
@@ -62,8 +72,9 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     hark_sup_signals_in_process(c->s);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
+    const bool reads = c->rank == 0 && c->s->input.is;
+    int in = reads ? c->s->input.reader : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in < 0 || dup2(in, 0) < 0 || dup2(p->out[1], 1) < 0 || dup2(p->err[1], 2) < 0) return;
     if (fcntl(p->control[1], F_SETFD, 0) < 0 || fcntl(c->s->board_fd, F_SETFD, 0) < 0 ||
         fcntl(c->s->store_fd, F_SETFD, 0) < 0 ||
         (c->journal >= 0 && fcntl(c->journal, F_SETFD, 0) < 0))
@@ -74,8 +85,7 @@ static void be_the_process(const struct child *c, const struct pipes *p, pid_t p
     snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
     if (c->rank != HARK_RECOVERY) {
-        if (!preload(c->s->o->preload)) return;
-        execvp(c->s->o->program[0], c->s->o->program);
+        execute(c);
     } else if (c->s->o->recovery) {
         execvp(c->s->o->recovery[0], c->s->o->recovery);
     } else {
@@ -122,6 +132,7 @@ void hark_sup_fresh(struct child *c)
     c->began = hark_sup_progress(c);
     c->began_messages = hark_sup_slot(c)->messages;
     c->program = 0;
+    c->input_at = 0;
     for (int i = 0; i < 2; i++) hark_output_begin(&c->output[i], c->checkpoint != 0);
 }
 
@@ -129,6 +140,7 @@ int hark_sup_spawn(struct child *c)
 {
     struct pipes p;
     int status = hark_sup_journal(c);
+    if (status == 0 && c->rank == 0) status = hark_sup_input_pipe(c->s);
     if (status == 0) status = make_pipes(&p);
     if (status) return status;
     hark_sup_fresh(c);

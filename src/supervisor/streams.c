@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,13 +22,32 @@ static uint32_t stream_number(const struct child *c, int kind)
     return c->rank == HARK_RECOVERY ? HARK_OUTLET_NO_STREAM : c->rank * 2 + (uint32_t)kind;
 }
 
+/* Line by line, each behind its tag. */
+static bool put_lines(struct stream *x, const char *at, size_t length, uint64_t end)
+{
+    struct supervisor *s = x->child->s;
+    char tag[HARK_OUTLET_TAG];
+    snprintf(tag, sizeof tag, "[%u] ", x->child->rank);
+    for (size_t n, left = length; left; left -= n, at += n) {
+        const char *line_end = memchr(at, '\n', left);
+        n = line_end ? (size_t)(line_end - at) + 1 : left;
+        if (!hark_outlet_put_tagged(s->outlet[x->kind], stream_number(x->child, x->kind),
+                end - left + n, x->inside ? "" : tag, at, n))
+            return false;
+        x->inside = line_end == NULL;
+    }
+    return true;
+}
+
 static void write_stream(void *self, const char *at, size_t length, uint64_t end)
 {
-    const struct stream *x = self;
+    struct stream *x = self;
     struct supervisor *s = x->child->s;
-    if (hark_outlet_put(s->outlet[x->kind], stream_number(x->child, x->kind), end, at, length) ||
-        s->output_failed)
-        return;
+    const bool tagged = s->o->tag_output && x->child->rank != HARK_RECOVERY;
+    const bool put = tagged ? put_lines(x, at, length, end)
+                            : hark_outlet_put(s->outlet[x->kind], stream_number(x->child, x->kind),
+                                  end, at, length);
+    if (put || s->output_failed) return;
     s->output_failed = true;
     hark_sup_say("cannot write the output of the program: no memory");
 }
@@ -35,7 +55,7 @@ static void write_stream(void *self, const char *at, size_t length, uint64_t end
 void hark_sup_output_prepare(struct child *c)
 {
     for (int k = 0; k < 2; k++) {
-        c->stream[k] = (struct stream){c, k};
+        c->stream[k] = (struct stream){c, k, false};
         c->output[k] = (struct hark_output){.write = write_stream, .self = &c->stream[k]};
     }
     /* Where a process goes back alone, its next execution follows determinants. What it printed
@@ -150,8 +170,11 @@ void hark_sup_marked(struct child *c)
     for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
     hark_control_begin(&pending, HARK_C_MARKED);
     bool can = true;
+    const bool reads = c->rank == 0 && c->s->input.is;
     /* Only a run that can be resumed needs to find it in an image: else we remember it. */
     for (int k = 0; k < 2 && c->s->o->store; k++) can = can && put_pending(c, k, &pending);
+    for (int k = 0; k < 2 && reads && !c->s->o->store; k++) hark_control_put32(&pending, 0);
+    if (reads) hark_control_put64(&pending, hark_sup_input_position(c->s, c->ahead));
     can = can && !pending.bad;
     hark_control_begin(&m, HARK_C_MARKED);
     hark_control_put64(&m, c->mark);

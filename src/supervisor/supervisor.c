@@ -177,6 +177,7 @@ static int run(struct supervisor *s)
     if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
     s->ended = hark_sup_now();
     hark_sup_close_recovery(s);
+    hark_sup_input_stop(s);
     hark_sup_outlets_close(s);
     close_loop(s);
     if (s->phase == ENDING) return s->exit;
@@ -208,6 +209,7 @@ int hark_supervise(const struct hark_run_options *options)
         .board_fd = -1,
         .store_fd = -1,
         .positions = -1,
+        .input = {.spool = -1, .source = -1, .reader = -1},
         .janitor = {-1, 0}};
     struct rlimit files;
     /* A few descriptors for each process. */

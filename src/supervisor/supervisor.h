@@ -16,13 +16,22 @@ struct hark_kill { /* for tests: SIGKILL when `rank` has made `at` deliveries */
     bool chance;   /* nobody asked for this very one: it may not happen */
 };
 
+struct hark_run_program {  /* what some of the ranks run */
+    char *const *argv;     /* NULL behind the last */
+    const char *file;      /* of the program, looked up in PATH if it has no slash; NULL: argv[0] */
+    uint32_t ranks;        /* how many; they are numbered program by program */
+    const char *directory; /* their working directory; NULL: ours */
+    char *const *environment; /* "NAME=VALUE": what they have beside our environment, or instead of
+                                 what is there; NULL behind the last; NULL: nothing */
+};
+
 struct hark_run_options {
-    uint32_t ranks;
+    uint32_t ranks; /* of all programs together */
     const struct hark_protocol *protocol;
     const struct hark_transport_ops *transport;
     struct hark_clusters clusters;
-    char *const *program; /* argv of the processes, NULL behind the last; program[0] is looked up in
-                             PATH */
+    const struct hark_run_program *program;
+    uint32_t programs;     /* from 1 */
     char *const *recovery; /* argv of the recovery process; NULL: this executable with
                               HARK_RECOVERY_ARGUMENT */
     const char *store;     /* directory of checkpoints that outlives the run; NULL: none */
@@ -50,6 +59,7 @@ struct hark_run_options {
                              HARK_KEEPS_*; 0: none */
     const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
     bool resume, digest, verbose;
+    bool tag_output; /* "[3] " before each line that rank 3 prints */
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
      */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes

@@ -19,7 +19,7 @@
  *                                                                             or -1 for any
  *   barrier reduce checkpoint
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
- *   print=TEXT close=DESCRIPTOR exit=STATUS die=SIGNAL system=COMMAND
+ *   print=TEXT close=DESCRIPTOR exit=STATUS abort=STATUS die=SIGNAL system=COMMAND
  *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init;
  *                                                     DESCRIPTORS such as 02
  *   expect-closed=DESCRIPTORS  exits with 93 if one of them is open
@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "hark/app.h"
+#include "../../src/process/process.h"
 
 static char place[600];
 static int rank = -1;
@@ -175,6 +176,7 @@ static void obey(const char *word, const char *value)
         for (; *value; value++)
             if (fcntl(*value - '0', F_GETFD) >= 0) _exit(93);
     } else if (strcmp(word, "exit") == 0) exit(atoi(value));
+    else if (strcmp(word, "abort") == 0) hark_process_abort(atoi(value));
     else if (strcmp(word, "die") == 0) kill(getpid(), atoi(value));
     else if (sscanf(value, "%d.%d", &from, &tag) == 2) message(word, from, tag);
     else if (strcmp(word, "clear-environment-first") != 0 && strcmp(word, "close-first") != 0)

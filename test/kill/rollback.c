@@ -248,13 +248,15 @@ static int supervise(void *argument)
     const char *const *words = argument;
     struct hark_protocol kept = *hark_protocol_named("coordinated");
     kept.name = "kept";
+    const struct hark_run_program lap = {.argv = (char *const *)(uintptr_t)words, .ranks = 4};
     struct hark_run_options o = {.ranks = 4,
         .protocol = &kept,
         .transport = hark_transport_named("shm"),
         .generations = 2,
         .interval_ms = 1,
         .answer_ms = 50000,
-        .program = (char *const *)(uintptr_t)words};
+        .program = &lap,
+        .programs = 1};
     if (hark_clusters_blocks(&o.clusters, 4, 2) < 0) return 98;
     int status = hark_supervise(&o);
     hark_clusters_free(&o.clusters);

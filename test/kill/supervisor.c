@@ -45,13 +45,15 @@ static int supervise(void *argument)
     const char *const *words = argument;
     char error[256], json[300];
     snprintf(json, sizeof json, "%s/json", getenv("PLACE"));
+    const struct hark_run_program program = {.argv = (char *const *)(uintptr_t)words, .ranks = 4};
     struct hark_run_options o = {.ranks = 4,
         .protocol = hark_protocol_named("hydee"),
         .transport = hark_transport_named("shm"),
         .generations = 2,
         .json = json,
         .answer_ms = answer_ms,
-        .program = (char *const *)(uintptr_t)words,
+        .program = &program,
+        .programs = 1,
         .recovery = (char *const *)(uintptr_t)recovery_words,
         .kill = planned,
         .kills = planned_count};

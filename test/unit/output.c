@@ -4,8 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 
 #include <cmocka.h>
 
@@ -244,6 +246,38 @@ static void a_stuck_outlet_is_given_up(void **state)
     free(text);
 }
 
+/* A terminal takes what it has room for: writes end within tags and within lines. */
+static void tags_are_whole(void **state)
+{
+    enum { LINES = 3000 };
+    struct hark_outlet *w;
+    struct termios raw;
+    char *text = calloc(LINES, 40), *expected = calloc(LINES, 40), line[40];
+    size_t length = 0, got = 0;
+    (void)state;
+    int reader = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(reader >= 0 && grantpt(reader) == 0 && unlockpt(reader) == 0);
+    int writer = open(ptsname(reader), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(writer >= 0 && tcgetattr(writer, &raw) == 0);
+    cfmakeraw(&raw);
+    assert_int_equal(tcsetattr(writer, TCSANOW, &raw), 0);
+    assert_int_equal(hark_outlet_open(&w, writer, -1, moved, NULL), 0);
+    for (unsigned i = 0; i < LINES; i++) {
+        const char *tag = i % 3 ? "[12345] " : "";
+        size_t n = (size_t)snprintf(line, sizeof line, "line %u\n", i);
+        assert_true(hark_outlet_put_tagged(w, 1, 0, tag, line, n));
+        length += (size_t)snprintf(expected + length, 40, "%s%s", tag, line);
+    }
+    struct pollfd more = {.fd = reader, .events = POLLIN};
+    while (got < length && poll(&more, 1, 20000) == 1) got += (size_t)read(reader, text + got, 7);
+    assert_string_equal(text, expected);
+    hark_outlet_close(w);
+    close(reader);
+    close(writer);
+    free(text);
+    free(expected);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -252,6 +286,6 @@ int main(void)
         TEST(a_void_piece_is_forgotten), TEST(back_twice), TEST(goes_on_with_an_earlier_run),
         TEST(what_was_pending_is_in_the_image), TEST(what_was_pending_has_been_shown_since),
         TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate),
-        cmocka_unit_test(a_stuck_outlet_is_given_up)};
+        cmocka_unit_test(a_stuck_outlet_is_given_up), cmocka_unit_test(tags_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
