@@ -136,7 +136,13 @@ static inline void combine(const struct call *k, struct elements from, struct el
 /* ---- algorithms -------------------------------------------------------------------------------
  */
 
-enum { SEGMENT = 128 << 10 }; /* bytes: longer messages go along trees in several */
+/* Measured on two processors with bench/collectives_mpi.c: few processes are waked up once by a
+ * star, where a tree wakes up some of them several times. */
+enum {
+    SEGMENT = 128 << 10,   /* bytes: longer messages go along trees in several */
+    STAR_PROCESSES = 16,   /* at most; more have trees */
+    STAR_BYTES = 32 << 10, /* of a contribution to a reduction */
+};
 
 /* The sum so far of some neighbouring ranks, and memory for two more. */
 struct sum {
@@ -152,30 +158,29 @@ void hark_mpi_sum_begin(
  * them. */
 void hark_mpi_sum_take(
     struct call *k, struct sum *s, int peer, bool peer_is_lower, size_t first, size_t count);
-/* The memory that has not the sum: after a lower peer's was added, what that peer sent. */
-uint8_t *hark_mpi_sum_other(const struct sum *s);
 /* To `result` at the root, which may be `own`. */
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root);
 
+/* From `root`, as a part of any call. */
+void hark_mpi_bcast_from(struct call *k, struct elements b, int root);
+
 void hark_mpi_one_round(struct call *k);
+void hark_mpi_barrier_by_star(struct call *k);
 void hark_mpi_barrier_by_steps(struct call *k);
 void hark_mpi_bcast_by_tree(struct call *k);
 void hark_mpi_reduce_by_tree(struct call *k);
-void hark_mpi_allreduce_by_tree(struct call *k);
 void hark_mpi_allreduce_by_doubling(struct call *k);
 void hark_mpi_allreduce_by_halving(struct call *k);
 void hark_mpi_reduce_scatter_by_tree(struct call *k);
 void hark_mpi_scan_by_chain(struct call *k);
-void hark_mpi_scan_by_doubling(struct call *k);
 void hark_mpi_allgather_by_ring(struct call *k);
-void hark_mpi_allgather_by_doubling(struct call *k);
+void hark_mpi_allgather_by_tree(struct call *k);
 void hark_mpi_alltoall_by_pairs(struct call *k);
-void hark_mpi_alltoall_by_bits(struct call *k);
 
 /* Which of them: collective_choice.c. */
+void hark_mpi_choose_barrier(struct call *k);
 void hark_mpi_choose_allreduce(struct call *k);
 void hark_mpi_choose_reduce_scatter(struct call *k);
-void hark_mpi_choose_scan(struct call *k);
 void hark_mpi_choose_allgather(struct call *k);
 void hark_mpi_choose_alltoall(struct call *k);
 

@@ -118,16 +118,6 @@ void hark_mpi_allreduce_by_halving(struct call *k)
     allreduce_with(k, halve_sums);
 }
 
-/* To rank 0 and out again: the fewest messages. */
-void hark_mpi_allreduce_by_tree(struct call *k)
-{
-    hark_mpi_reduce_to(k, hark_mpi_block(&k->out, 0), hark_mpi_block(&k->in, 0), 0);
-    struct call down = *k;
-    down.root = 0;
-    hark_mpi_bcast_by_tree(&down);
-    note_status(k, down.status);
-}
-
 /* ---- reduce_scatter ---------------------------------------------------------------------------
  */
 
@@ -170,34 +160,5 @@ void hark_mpi_scan_by_chain(struct call *k)
     }
     if (me + 1 < n) hark_mpi_give(k, me + 1, sum);
     if (!exclusive) hark_mpi_copy(k, sum, result);
-    free(memory);
-}
-
-/* In each step twice as far: `sum` is of the ranks in the own block, `below` of those among them
- * that are lower than this one. */
-void hark_mpi_scan_by_doubling(struct call *k)
-{
-    struct elements own = hark_mpi_block(&k->out, 0), result = hark_mpi_block(&k->in, 0);
-    bool exclusive = k->family == &hark_mpi_exscan, any = !exclusive;
-    int me = k->c->rank;
-    uint8_t *memory = hark_mpi_span(own.type, own.count, 3);
-    uint8_t *part[3];
-    for (size_t i = 0; i < 3; i++) part[i] = hark_mpi_span_at(memory, own.type, own.count, i);
-    struct sum s;
-    struct elements below = {part[2], own.count, own.type};
-    hark_mpi_sum_begin(&s, own, false, part[0], part[1]);
-    if (!exclusive) hark_mpi_copy(k, own, below);
-    for (int bit = 1; bit < k->c->size; bit <<= 1) {
-        int peer = me ^ bit;
-        if (peer >= k->c->size) continue;
-        hark_mpi_give(k, peer, s.now);
-        hark_mpi_sum_take(k, &s, peer, peer < me, 0, own.count);
-        if (peer > me) continue;
-        struct elements theirs = {hark_mpi_sum_other(&s), own.count, own.type};
-        if (any) combine(k, theirs, below);
-        else hark_mpi_copy(k, theirs, below);
-        any = true;
-    }
-    if (any) hark_mpi_copy(k, below, result);
     free(memory);
 }
