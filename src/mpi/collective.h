@@ -144,6 +144,14 @@ enum {
     STAR_BYTES = 32 << 10, /* of a contribution to a reduction */
 };
 
+/* Elements of a segment: at least one, and no more than there are. */
+static inline size_t segment_elements(struct elements all)
+{
+    size_t most = all.type->size ? SEGMENT / all.type->size : all.count;
+    if (most > all.count) most = all.count;
+    return most ? most : 1;
+}
+
 /* The sum so far of some neighbouring ranks, and memory for two more. */
 struct sum {
     struct elements now;
@@ -154,10 +162,8 @@ struct sum {
 /* `a` and `b` have room for the elements of `own`, and outlive the sum. */
 void hark_mpi_sum_begin(
     struct sum *s, struct elements own, bool may_change, uint8_t *a, uint8_t *b);
-/* Receives elements `first` .. `first + count` of the sum of the ranks next to these, and adds
- * them. */
-void hark_mpi_sum_take(
-    struct call *k, struct sum *s, int peer, bool peer_is_lower, size_t first, size_t count);
+/* Receives the sum of the ranks next to these, and adds it. */
+void hark_mpi_sum_take(struct call *k, struct sum *s, int peer, bool peer_is_lower);
 /* To `result` at the root, which may be `own`. */
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root);
 
@@ -170,7 +176,7 @@ void hark_mpi_barrier_by_steps(struct call *k);
 void hark_mpi_bcast_by_tree(struct call *k);
 void hark_mpi_reduce_by_tree(struct call *k);
 void hark_mpi_allreduce_by_doubling(struct call *k);
-void hark_mpi_allreduce_by_halving(struct call *k);
+void hark_mpi_allreduce_by_tree(struct call *k);
 void hark_mpi_reduce_scatter_by_tree(struct call *k);
 void hark_mpi_scan_by_chain(struct call *k);
 void hark_mpi_allgather_by_ring(struct call *k);

@@ -38,8 +38,9 @@ void hark_mpi_choose_barrier(struct call *k)
 
 void hark_mpi_choose_allreduce(struct call *k)
 {
-    static const struct choice rows[] = {
-        {0, 32 << 10, hark_mpi_allreduce_by_doubling}, {0, 0, hark_mpi_allreduce_by_halving}};
+    static const struct choice rows[] = {{4, 8 << 10, hark_mpi_allreduce_by_doubling},
+        {STAR_PROCESSES, 0, hark_mpi_allreduce_by_tree},
+        {0, 32 << 10, hark_mpi_allreduce_by_doubling}, {0, 0, hark_mpi_allreduce_by_tree}};
     choose(k, rows, bytes_out(k));
 }
 

@@ -278,8 +278,8 @@ FAMILY(alltoall, all_to_all, .block = hark_mpi_choose_alltoall, .out = EVERYBODY
     .in_place = PLACE_OUT, .out_for_each = true, .in_for_each = true)
 FAMILY(reduce, reduce, .block = hark_mpi_reduce_by_tree, .out = LEAVES, .in = ROOT, .rooted = true,
     .reduces = true, .in_place = PLACE_OUT)
-FAMILY(
-    allreduce, allreduce, .out = EVERYBODY, .in = EVERYBODY, .reduces = true, .in_place = PLACE_OUT)
+FAMILY(allreduce, allreduce, .block = hark_mpi_choose_allreduce, .out = EVERYBODY, .in = EVERYBODY,
+    .reduces = true, .in_place = PLACE_OUT)
 FAMILY(reduce_scatter, reduce_scatter, .block = hark_mpi_choose_reduce_scatter, .out = EVERYBODY,
     .in = EVERYBODY, .reduces = true, .in_place = PLACE_OUT, .in_for_each = true)
 FAMILY(scan, scan, .block = hark_mpi_scan_by_chain, .out = EVERYBODY, .in = EVERYBODY,

@@ -142,28 +142,24 @@ static uint8_t *other(const struct sum *s)
     return s->now.at == s->spare[0].at ? s->spare[1].at : s->spare[0].at;
 }
 
-static void make_changeable(struct call *k, struct sum *s, size_t first, size_t count)
+static void make_changeable(struct call *k, struct sum *s)
 {
     if (s->may_change) return;
     struct elements to = {other(s), s->now.count, s->now.type};
-    hark_mpi_copy(k, block_part(s->now, first, count), block_part(to, first, count));
+    hark_mpi_copy(k, s->now, to);
     s->now = to;
     s->may_change = true;
 }
 
-/* Elements `first` .. `first + count`, of ranks next to those of the sum. */
-void hark_mpi_sum_take(
-    struct call *k, struct sum *s, int peer, bool peer_is_lower, size_t first, size_t count)
+void hark_mpi_sum_take(struct call *k, struct sum *s, int peer, bool peer_is_lower)
 {
-    if (peer_is_lower) make_changeable(k, s, first, count);
+    if (peer_is_lower) make_changeable(k, s);
     struct elements theirs = {other(s), s->now.count, s->now.type};
-    struct elements part = block_part(theirs, first, count),
-                    mine = block_part(s->now, first, count);
-    hark_mpi_take(k, peer, part);
+    hark_mpi_take(k, peer, theirs);
     if (peer_is_lower) {
-        combine(k, part, mine);
+        combine(k, theirs, s->now);
     } else {
-        combine(k, mine, part);
+        combine(k, s->now, theirs);
         s->now = theirs;
         s->may_change = true;
     }
@@ -190,7 +186,7 @@ static void reduce_segment(struct call *k, struct sum *s, int root)
             hark_mpi_give(k, joint, s->now);
             return;
         }
-        hark_mpi_sum_take(k, s, holder(next, many, root), next < first, 0, s->now.count);
+        hark_mpi_sum_take(k, s, holder(next, many, root), next < first);
     }
 }
 
@@ -239,10 +235,9 @@ static void reduce_by_star(struct call *k, struct elements own, struct elements 
 
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root)
 {
-    size_t size = own.type->size ? own.type->size : 1, most = SEGMENT / size;
     if (k->c->size <= STAR_PROCESSES && block_bytes(own) <= STAR_BYTES)
         reduce_by_star(k, own, result, root);
-    else reduce_by_tree(k, own, result, root, most ? least(most, own.count) : 1);
+    else reduce_by_tree(k, own, result, root, segment_elements(own));
 }
 
 void hark_mpi_reduce_by_tree(struct call *k)
