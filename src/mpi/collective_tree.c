@@ -110,13 +110,14 @@ static void bcast_bytes(struct call *k, uint8_t *data, size_t total, int root)
 void hark_mpi_bcast_from(struct call *k, struct elements b, int root)
 {
     size_t total = block_bytes(b);
-    if (b.type->contiguous) {
+    if (hark_mpi_type_is_block(b.type, b.count) && !hark_mpi_has_padding(b.type)) {
         bcast_bytes(k, b.at + b.type->true_lower, total, root);
         return;
     }
     uint8_t *packed = hark_mpi_memory(total);
     bool is_source = k->c->rank == root;
     if (is_source) hark_mpi_pack(b.type, b.count, b.at, 0, packed, total);
+    if (is_source && hark_mpi_has_padding(b.type)) hark_mpi_clear_padding(b.type, packed, total);
     bcast_bytes(k, packed, total, root);
     if (!is_source && k->status >= 0) hark_mpi_unpack(b.type, b.count, b.at, 0, packed, total);
     free(packed);
