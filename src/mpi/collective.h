@@ -100,7 +100,8 @@ static inline size_t block_bytes(struct elements b)
 /* The elements from `first` on, `count` of them. */
 static inline struct elements block_part(struct elements b, size_t first, size_t count)
 {
-    return (struct elements){b.at + (ptrdiff_t)first * b.type->extent, count, b.type};
+    uintptr_t skip = (uintptr_t)((ptrdiff_t)first * b.type->extent); /* `at` may be MPI_BOTTOM */
+    return (struct elements){(uint8_t *)((uintptr_t)b.at + skip), count, b.type};
 }
 /* Memory for `count` elements in the program's layout, as many times as `times`. Element 0 of the
  * i-th is at hark_mpi_span_at(). To be freed. */

@@ -27,7 +27,7 @@ static ptrdiff_t place_of(const struct blocks *b, int i)
 
 struct elements hark_mpi_block(const struct blocks *b, int i)
 {
-    return (struct elements){(uint8_t *)(uintptr_t)b->data + place_of(b, i),
+    return (struct elements){(uint8_t *)((uintptr_t)b->data + (uintptr_t)place_of(b, i)),
         (size_t)hark_mpi_block_count(b, i), b->types ? b->types[i] : b->type};
 }
 
