@@ -2,6 +2,7 @@
 #ifndef HARK_MPI_INTERNAL_H
 #define HARK_MPI_INTERNAL_H
 
+#include <float.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

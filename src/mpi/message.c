@@ -58,14 +58,25 @@ static int send_bytes(struct comm *c, const void *data, size_t length, int peer,
         hark_mpi_context(c, of), tag);
 }
 
+void hark_mpi_clear_padding(const struct type *t, void *packed, size_t length)
+{
+    enum { NUMBER = 10, WIDTH = 16 };
+    size_t step = t->element == ELEMENT_PAIR_LONG_DOUBLE ? WIDTH + sizeof(int) : WIDTH;
+    uint8_t *bytes = packed;
+    for (size_t i = 0; i + WIDTH <= length; i += step)
+        memset(bytes + i + NUMBER, 0, WIDTH - NUMBER);
+}
+
 static int send_type(
     struct comm *c, const void *data, size_t count, const struct type *t, int peer, int of, int tag)
 {
     size_t length = count * t->size;
-    if (hark_mpi_type_is_block(t, count) || length == 0)
+    bool has_padding = hark_mpi_has_padding(t);
+    if ((hark_mpi_type_is_block(t, count) && !has_padding) || length == 0)
         return send_bytes(c, length ? at(data, t) : NULL, length, peer, of, tag);
     void *packed = hark_mpi_memory(length);
     hark_mpi_pack(t, count, data, 0, packed, length);
+    if (has_padding) hark_mpi_clear_padding(t, packed, length);
     int status = send_bytes(c, packed, length, peer, of, tag);
     free(packed);
     return status;
