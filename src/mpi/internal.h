@@ -355,6 +355,9 @@ void hark_mpi_post(struct comm *c, struct hark_request *r, int source, int of, i
 void hark_mpi_acknowledge(void);
 bool hark_mpi_probe(
     struct comm *c, int source, int tag, bool wait, struct hark_info *info, const char *call);
+/* A test or probe has found nothing: hark_app_missed(), and the processor for others if that
+ * counts. */
+bool hark_mpi_missed(void);
 void hark_mpi_status_received(
     struct comm *c, const struct hark_info *info, size_t room, MPI_Status *s);
 /* The error of a message that is longer than its receive has room for. */

@@ -1,6 +1,8 @@
 /* Point-to-point messages: blocking sends and receives, and what they stand on. A send of any mode
  * is complete when it returns, for the log has the message; only a synchronous one waits, until a
  * receive has taken it. */
+#include <sched.h>
+
 #include "internal.h"
 
 /* ---- contexts and ranks -----------------------------------------------------------------------
@@ -283,6 +285,14 @@ static bool look(struct comm *c, int source, int tag, struct hark_info *info)
         source_in_job(c, source), hark_mpi_context(c, OF_MESSAGES), tag_of(tag), info);
 }
 
+/* A program that asks in a loop would keep the processor from those that it waits for. */
+bool hark_mpi_missed(void)
+{
+    if (!hark_app_missed()) return false;
+    sched_yield();
+    return true;
+}
+
 /* Until there is a message, or once: then whether there is one. */
 bool hark_mpi_probe(
     struct comm *c, int source, int tag, bool wait, struct hark_info *info, const char *call)
@@ -290,7 +300,7 @@ bool hark_mpi_probe(
     struct hark_request sought = {.from = source_in_job(c, source), .tag = tag_of(tag)};
     if (!wait) hark_process_poll();
     while (!look(c, source, tag, info)) {
-        if (!wait && hark_app_missed()) return false;
+        if (!wait && hark_mpi_missed()) return false;
         hark_app_wait(call, HARK_WAITS_MESSAGE, &sought, 1);
     }
     return true;

@@ -517,7 +517,7 @@ int PMPI_Waitsome(
 /* A test has found nothing: does that count? Else it looks again. */
 static bool counts(const struct request *sought, const char *call)
 {
-    if (hark_app_missed()) return true;
+    if (hark_mpi_missed()) return true;
     hark_app_wait(call, HARK_WAITS_MESSAGE, &sought->receive, 1);
     return false;
 }
