@@ -44,10 +44,15 @@ static int lowest_free(const uint64_t word[WORDS])
     return -1;
 }
 
-/* One of this process's own; negative: there is none. */
+/* One of this process's own; negative: there is none. Each comes again as late as it can: another
+ * process may not have freed the communicator yet that had it. */
 static int own_context(void)
 {
-    for (int i = AGREED + hark_rank(); i < CONTEXTS; i += hark_size()) {
+    static int last;
+    int count = (CONTEXTS - AGREED - hark_rank() + hark_size() - 1) / hark_size();
+    for (int n = 0; n < count; n++) {
+        last = (last + 1) % count;
+        int i = AGREED + hark_rank() + last * hark_size();
         if (used[i / 64] >> i % 64 & 1) continue;
         mark((uint16_t)i, true);
         return i;

@@ -214,3 +214,25 @@ int PMPI_Pcontrol(const int level_of_profiling, ...)
     (void)level_of_profiling;
     return MPI_SUCCESS;
 }
+
+/* Extensions that programs ask before they hand over memory of a graphics processor. */
+#pragma GCC visibility push(default)
+int MPIX_Query_cuda_support(void);
+int MPIX_Query_hip_support(void);
+int MPIX_Query_ze_support(void);
+#pragma GCC visibility pop
+
+int MPIX_Query_cuda_support(void)
+{
+    return 0;
+}
+
+int MPIX_Query_hip_support(void)
+{
+    return 0;
+}
+
+int MPIX_Query_ze_support(void)
+{
+    return 0;
+}
