@@ -44,19 +44,26 @@ static int lowest_free(const uint64_t word[WORDS])
     return -1;
 }
 
-/* One of this process's own; negative: there is none. Each comes again as late as it can: another
- * process may not have freed the communicator yet that had it. */
+static bool is_free(int context)
+{
+    return !(used[context / 64] >> context % 64 & 1);
+}
+
+/* One of this process's own; negative: there is none. The first few take turns, for another process
+ * may not have freed the communicator yet that had one; more would be of no use, for a protocol
+ * keeps an account of each context that two processes ever use. */
 static int own_context(void)
 {
+    enum { TURNS = 8 };
     static int last;
-    int count = (CONTEXTS - AGREED - hark_rank() + hark_size() - 1) / hark_size();
-    for (int n = 0; n < count; n++) {
-        last = (last + 1) % count;
-        int i = AGREED + hark_rank() + last * hark_size();
-        if (used[i / 64] >> i % 64 & 1) continue;
-        mark((uint16_t)i, true);
-        return i;
+    int first = AGREED + hark_rank(), step = hark_size();
+    for (int n = 0; n < TURNS; n++) {
+        last = (last + 1) % TURNS;
+        int context = first + last * step;
+        if (context < CONTEXTS && is_free(context)) return mark((uint16_t)context, true), context;
     }
+    for (int context = first; context < CONTEXTS; context += step)
+        if (is_free(context)) return mark((uint16_t)context, true), context;
     return -1;
 }
 
