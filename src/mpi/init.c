@@ -236,3 +236,14 @@ int MPIX_Query_ze_support(void)
 {
     return 0;
 }
+
+#if defined(HARK_MPI_MPICH)
+WEAK(MPIX_GPU_query_support = PMPIX_GPU_query_support)
+int PMPIX_GPU_query_support(int gpu_type, int *is_supported)
+{
+    (void)gpu_type;
+    NEED(NULL, is_supported, MPI_ERR_ARG, "is_supported is NULL");
+    *is_supported = 0;
+    return MPI_SUCCESS;
+}
+#endif

@@ -16,6 +16,13 @@
 #define WEAK(name)    _Pragma(NAME_IT(weak name))
 #define PUBLIC(name)  WEAK(MPI_##name = PMPI_##name)
 
+/* MPI 4 has functions with the suffix _c, whose counts are of the type MPI_Count. */
+#if MPI_VERSION >= 4
+#define COUNTS(X, ...) X(, int, __VA_ARGS__) X(_c, MPI_Count, __VA_ARGS__)
+#else
+#define COUNTS(X, ...) X(, int, __VA_ARGS__)
+#endif
+
 /* ---- objects ----------------------------------------------------------------------------------
  */
 
@@ -156,7 +163,8 @@ struct request {
     struct hark_request receive; /* of a receive */
     /* of a persistent one, and of a receive: its arguments */
     void *buffer;
-    int count, peer, tag;
+    size_t count;
+    int peer, tag;
     struct type *type;
     struct comm *comm;
     int (*start)(struct request *r); /* persistent: makes it active */

@@ -132,6 +132,15 @@ static void test_both(void)
     MPI_Isendrecv_replace(&value, 1, MPI_INT, last, 3, next, 3, MPI_COMM_WORLD, request + 1);
     MPI_Waitall(2, request, status);
     CHECK(got == last && value == next, "%d %d", got, value);
+    MPI_Count count = 1;
+    MPI_Send_c(&rank, count, MPI_INT, next, 4, MPI_COMM_WORLD);
+    MPI_Irecv_c(&got, count, MPI_INT, last, 5, MPI_COMM_WORLD, request);
+    MPI_Recv_c(&value, count, MPI_INT, last, 4, MPI_COMM_WORLD, status);
+    MPI_Sendrecv_c(&value, count, MPI_INT, next, 5, &value, 0, MPI_INT, MPI_PROC_NULL, 5,
+        MPI_COMM_WORLD, status);
+    MPI_Wait(request, status);
+    int before = (last + size - 1) % size;
+    CHECK(value == last && got == before, "%d %d", got, value);
 }
 #endif
 
