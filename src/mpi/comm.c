@@ -366,7 +366,7 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
  * process sends anything later, so none depends on what others wait for. */
 
 struct contexts {
-    uint16_t own, local; /* local: of an intercommunicator */
+    uint16_t own, local; /* local: of an intercommunicator; own 0: there are none */
 };
 
 static void take_contexts(struct comm *d, struct contexts named)
@@ -384,7 +384,8 @@ static void land_contexts(struct hark_request *at, const void *payload, size_t l
     struct contexts named;
     if (length != sizeof named) hark_mpi_fatal(1, "MPI_Comm_idup: a message of %zu bytes", length);
     memcpy(&named, payload, sizeof named);
-    take_contexts(r->buffer, named);
+    if (named.own) take_contexts(r->buffer, named);
+    else r->status.MPI_ERROR = MPI_ERR_OTHER;
 }
 
 static int send_contexts(struct comm *c, struct group *to, struct contexts named, int tag)
@@ -402,12 +403,14 @@ static int send_contexts(struct comm *c, struct group *to, struct contexts named
 static int name_contexts(struct comm *c, struct comm *d, int tag, MPI_Request *request)
 {
     int own = own_context(), local = c->remote ? own_context() : 0;
-    if (own < 0 || local < 0) return NO_CONTEXT(c);
     struct contexts named = {(uint16_t)own, (uint16_t)local};
+    bool none = own < 0 || local < 0;
+    if (none) named = (struct contexts){0};
     int status = send_contexts(c, c->group, named, tag);
     if (c->remote && status >= 0) status = send_contexts(c, c->remote, named, tag);
-    take_contexts(d, named);
     *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    if (none) return NO_CONTEXT(c);
+    take_contexts(d, named);
     return hark_mpi_status(c, status, "MPI_Comm_idup");
 }
 

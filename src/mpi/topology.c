@@ -163,6 +163,7 @@ int PMPI_Cart_create(
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_GRID(c, ndims, dims, periods);
     struct comm *d = hark_mpi_comm_of_first(c, size, __func__, &code);
     *newcomm = d ? HANDLE(MPI_Comm, d) : MPI_COMM_NULL;
@@ -457,6 +458,7 @@ int PMPI_Graph_create(
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_INTRA(c);
     int code = check_graph(c, nnodes, index, edges, __func__);
     if (code) return code;
@@ -589,6 +591,7 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sourc
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_INTRA(c);
     int code = check_ranks(c, indegree, sources, "sources", __func__);
     if (!code) code = check_ranks(c, outdegree, destinations, "destinations", __func__);
@@ -689,6 +692,7 @@ int PMPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int 
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_INTRA(c);
     int code, given, count;
     struct edge *mine =
