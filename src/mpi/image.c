@@ -298,7 +298,7 @@ static void get_request(uint8_t *kept)
     if (is_new) r = hark_mpi_new_at(KIND_REQUEST, number, sizeof *r);
     kept[number] = 1;
     r->o.references = (uint32_t)of[1];
-    r->what = (int)of[2];
+    r->what = (__typeof__(r->what))of[2];
     r->persistent = of[3];
     r->active = of[4];
     r->synchronous = of[5];
