@@ -255,7 +255,7 @@ def run_one(options, folder, name, test):
     scratch.mkdir(parents=True, exist_ok=True)
     command += ['-n', str(size)] + ([] if options.what == 'native' else ['--']) + [str(binary), *arguments]
     began = time.monotonic()
-    status, output = run(command, scratch, min(float(seconds or options.timeout), options.timeout), environment)
+    status, output = run(command, scratch, max(options.timeout, min(float(seconds or 0), 4 * options.timeout)), environment)
     shutil.rmtree(scratch)
     said = verdict(status, output, expected)
     result.parent.mkdir(parents=True, exist_ok=True)
@@ -320,7 +320,7 @@ def main():
     parser.add_argument('--options', default='--protocol none', help='of hark run')
     parser.add_argument('--label', help='folder of the results in WORK: native, hark')
     parser.add_argument('--only', help='FOLDER/TEST, a regular expression; runs those again')
-    parser.add_argument('--timeout', type=float, default=30, help='seconds a run')
+    parser.add_argument('--timeout', type=float, default=30, help='seconds a run, and at most four times as long where the list says so')
     parser.add_argument('--memory', type=float, default=1, help='GB a test may need')
     parser.add_argument('--jobs', type=int, default=2, help='at once')
     options = parser.parse_intermixed_args()
