@@ -13,6 +13,10 @@ struct comm hark_mpi_world, hark_mpi_self;
  * one process of the job, which may name it without asking anyone: MPI_Comm_idup. */
 enum { AGREED = CONTEXTS / 2, WORDS = AGREED / 64 };
 static uint64_t used[CONTEXTS / 64]; /* a bit for each context of this process */
+/* Of those, the ones of communicators that requests kept after MPI_Comm_free. When such a request
+ * is done depends on timing, and which contexts are free must not: it is in messages. So these come
+ * back only when there are no others. */
+static uint64_t late[CONTEXTS / 64];
 
 static void mark(uint16_t context, bool is_used)
 {
@@ -29,11 +33,18 @@ void hark_mpi_context_free(uint16_t context)
 void hark_mpi_contexts_put(void (*put)(const void *from, size_t length))
 {
     put(used, sizeof used);
+    put(late, sizeof late);
 }
 
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length))
 {
     get(used, sizeof used);
+    get(late, sizeof late);
+}
+
+static void free_late_ones(void)
+{
+    for (int i = 0; i < CONTEXTS / 64; i++) used[i] &= ~late[i], late[i] = 0;
 }
 
 static int lowest_free(const uint64_t word[WORDS])
@@ -106,12 +117,22 @@ static int unite(const struct members *m, uint64_t word[WORDS])
     return status;
 }
 
-static int agree(const struct members *m)
+static int agree_once(const struct members *m)
 {
     uint64_t word[WORDS];
     memcpy(word, used, sizeof(uint64_t[WORDS]));
     if (m->g->size > 1 && unite(m, word) < 0) return -1;
-    int context = lowest_free(word);
+    return lowest_free(word);
+}
+
+/* All members see that there is none, and try again. */
+static int agree(const struct members *m)
+{
+    int context = agree_once(m);
+    if (context < 0) {
+        free_late_ones();
+        context = agree_once(m);
+    }
     if (context >= 0) mark((uint16_t)context, true);
     return context;
 }
@@ -159,7 +180,8 @@ struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint1
 void hark_mpi_comm_release(struct comm *c)
 {
     if (--c->o.references || c->o.predefined) return;
-    if (c->context) hark_mpi_context_free(c->context);
+    if (c->outlives) late[c->context / 64] |= UINT64_C(1) << c->context % 64;
+    else if (c->context) hark_mpi_context_free(c->context);
     hark_mpi_group_release(c->group);
     if (c->remote) hark_mpi_group_release(c->remote);
     if (c->local) hark_mpi_comm_release(c->local);
@@ -268,6 +290,7 @@ int PMPI_Comm_free(MPI_Comm *comm)
     int code = hark_mpi_attributes_delete(&c->o, &c->attributes);
     NEED(c, code == MPI_SUCCESS, code,
         "the delete function of an attribute has failed with code %d", code);
+    c->outlives = c->o.references > 1;
     hark_mpi_comm_release(c);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;

@@ -66,6 +66,7 @@ struct comm {
     struct group *remote;  /* an intercommunicator: the others; else NULL */
     int rank, size;        /* in group */
     uint16_t context;      /* below CONTEXTS; a frame has four times this, and what it is of */
+    bool outlives;         /* freed by the program while requests of it were not done */
     uint32_t calls;        /* collective calls made: the tag of the next */
     uint32_t local_number; /* of `local`, while a checkpoint is read */
     struct comm *local;    /* of an intercommunicator: one of its own group alone */

@@ -303,9 +303,30 @@ static void test_freed_early(void)
     free(columns);
 }
 
+/* Communicators that are freed while a call on them is under way: whether a test finds it done
+ * depends on timing, and what is sent on the next communicator must not. */
+static void test_freed_while_tested(void)
+{
+    enum { ROUNDS = 12 };
+    MPI_Request requests[ROUNDS];
+    int sums[ROUNDS], done, one = rank;
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Iallreduce(&one, &sums[i], 1, MPI_INT, MPI_SUM, comm, &requests[i]);
+        MPI_Comm_free(&comm);
+        for (int j = 0; j <= i; j++) MPI_Test(&requests[j], &done, MPI_STATUS_IGNORE);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        CHECK(sums[i] == size * (size - 1) / 2, "round %d: %d", i, sums[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
+    for (int i = 0; i < 8; i++) test_freed_while_tested();
     make_column();
     for (int root = 0; root < size; root++) {
         test_gaps(root);
