@@ -24,6 +24,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 # What the suite's configure would find out on any Linux machine of today.
 FACTS = '''HAVE_STDARG_H HAVE_STDINT_H HAVE_STDIO_H HAVE_STDLIB_H HAVE_STRING_H HAVE_STRINGS_H HAVE_UNISTD_H
@@ -32,10 +33,10 @@ HAVE_STRDUP HAVE_USLEEP HAVE_GETRUSAGE HAVE_LONG_DOUBLE HAVE_LONG_LONG HAVE_LONG
 HAVE_DOUBLE__COMPLEX HAVE_LONG_DOUBLE__COMPLEX HAVE_INT8_T HAVE_INT16_T HAVE_INT32_T HAVE_INT64_T HAVE_UINT8_T
 HAVE_UINT16_T HAVE_UINT32_T HAVE_UINT64_T HAVE_MPI_INIT_THREAD HAVE_MPI_TYPE_CREATE_STRUCT HAVE_MPI_WIN_CREATE
 HAVE_MPI2_COMBINERS HAVE_MPI_IO HAVE_FORTRAN_BINDING HAVE_PTHREAD_BARRIER_INIT USE_LONG_DOUBLE_COMPLEX
-USE_STRICT_MPI'''.split()
+USE_STRICT_MPI F77_NAME_LOWER_USCORE'''.split()
 OTHER_FACTS = '#define THREAD_PACKAGE_NAME THREAD_PACKAGE_POSIX\n#define POINTERINT_t long\n'
-# Those words in templates of Fortran headers.
-WORDS = {'F77_MPI_ADDRESS': 'integer*8', 'F77_MPI_OFFSET': 'integer*8'}
+# Those words in templates.
+WORDS = {'PERL': '/usr/bin/perl', 'F77_MPI_ADDRESS': 'integer*8', 'F77_MPI_OFFSET': 'integer*8'}
 # Prefixes of testlist lines that configure would remove.
 KEPT_PREFIXES = {'ALLOCMEMF': 'allocmemf 1', 'ALLOCMEMFC': 'allocmemf90 1'}
 COMPILERS = {'.c': 'cc', '.f': 'f77', '.f90': 'f90', '.cxx': 'cxx'}
@@ -94,7 +95,8 @@ def makefile(folder):
             if rule:
                 sources, flags = made.setdefault(rule[1], ([], []))
                 words = [re.sub(r'\$\(\w+\)/', '', w) for w in rule[3].split()]
-                (sources if rule[2] == 'SOURCES' else flags).extend(w for w in words if '$' not in w)
+                kept = sources if rule[2] == 'SOURCES' else flags
+                kept.extend(w for w in words if '$' not in w and w not in kept)
     return made
 
 
@@ -102,35 +104,42 @@ def makefile(folder):
 
 def prepare(suite, work):
     """A copy of the suite, with what its configure would write."""
-    source = work / 'source'
-    if source.exists():
+    if (work / 'source').exists():
         return
+    source = work / 'unfinished'
+    shutil.rmtree(source, ignore_errors=True)
     shutil.copytree(suite, source)
     facts = ''.join(f'#define {name} 1\n' for name in FACTS)
     (source / 'include/mpitestconf.h').write_text(facts + OTHER_FACTS)
     (source / 'dtpools/dtpoolsconf.h').write_text(facts)
     (source / 'include/mtest_mpix.h').touch()
-    for template in source.rglob('*.h.in'):
+    for template in [*source.rglob('*.h.in'), source / 'maint/testmerge.in']:
         text = template.read_text()
         for word, value in WORDS.items():
             text = text.replace(f'@{word}@', value)
         template.with_suffix('').write_text(text)
+    merge = ['perl', str(source / 'maint/testmerge'), f'-defn={source}/maint/common.defn']
+    for folder in (source / 'f77/io', source / 'f08/io'):  # tests that are one text with many fillings
+        subprocess.run([*merge, 'ioharness.defn', 'ioharness.tlt'], cwd=folder, check=True, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL)
     for folder in sorted((source / 'f77').iterdir()):  # the tests of Fortran 90 are mostly made of those
         if folder.is_dir():
             (source / 'f90' / folder.name).mkdir(exist_ok=True)
             subprocess.run(['perl', 'maint/f77tof90', f'f77/{folder.name}', f'f90/{folder.name}', 'Makefile.am',
                             'Makefile.ap'], cwd=source, check=True,
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    source.rename(work / 'source')
 
 
 def compiled(options, source, flags, target):
     """The object file of a source, or raises with the compiler's lines."""
     target.parent.mkdir(parents=True, exist_ok=True)
     root = options.work / 'source'
-    command = [getattr(options, COMPILERS[source.suffix]), '-w', '-O', '-g', '-c', source.name, '-o', str(target), *flags]
+    command = [getattr(options, COMPILERS[source.suffix]), '-w', '-g', '-c', source.name, '-o', str(target), *flags]
     command += [f'-I{p}' for p in (root / 'include', root / 'dtpools/include', root / 'util', target.parent)]
     if source.suffix in ('.f', '.f90'):
-        command += ['-fallow-argument-mismatch', f'-J{target.parent}']
+        command += ['-fallow-argument-mismatch', '-fcray-pointer', f'-J{target.parent}']
+        command += [f'-I{p}' for p in sorted((root / 'f77').iterdir()) if p.is_dir()]  # their Makefiles copy headers
     subprocess.run(command, cwd=source.parent, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     return str(target)
 
@@ -160,7 +169,7 @@ def sources_of(root, folder, program, rules):
         places = [where, *(root / language / where.name for language in ('f77', 'f90', 'f08'))]
         found += [p / name for p in places if (p / name).exists()][:1]
     # A module comes before the program that uses it.
-    return sorted(found, key=lambda p: p.stem == program)
+    return sorted((p for p in found if p.suffix in COMPILERS), key=lambda p: p.stem == program)
 
 
 def build_one(options, folder, program, rules, parts):
@@ -249,7 +258,9 @@ def run_one(options, folder, name, test):
         return
     if options.what == 'hark' and verdict_of(options.work, 'native', folder, name) not in ('', 'pass'):
         return
-    command = [options.mpiexec] if options.what == 'native' else [options.hark, 'run', *shlex.split(options.options)]
+    seed = zlib.crc32(f'{folder}/{name}'.encode()) % 1000
+    under = [word.replace('SEED', str(seed)) for word in shlex.split(options.options)]
+    command = [options.mpiexec] if options.what == 'native' else [options.hark, 'run', *under]
     # The programs' working directory is theirs alone: some write files.
     scratch = options.work / 'scratch' / options.label / folder / name
     scratch.mkdir(parents=True, exist_ok=True)
@@ -317,7 +328,7 @@ def main():
     parser.add_argument('--cxx', default='mpicxx.mpich')
     parser.add_argument('--mpiexec', default='mpiexec.mpich')
     parser.add_argument('--hark', default='hark')
-    parser.add_argument('--options', default='--protocol none', help='of hark run')
+    parser.add_argument('--options', default='--protocol none', help='of hark run; SEED is replaced by a number that the test has')
     parser.add_argument('--label', help='folder of the results in WORK: native, hark')
     parser.add_argument('--only', help='FOLDER/TEST, a regular expression; runs those again')
     parser.add_argument('--timeout', type=float, default=30, help='seconds a run, and at most four times as long where the list says so')
