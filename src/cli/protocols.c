@@ -25,8 +25,7 @@ static void answers(uint32_t programs, const char *before)
         if (p->manual->programs == programs && p != first) answer(p, "");
 }
 
-/* All that are for such programs: "hydee and sendet". */
-static void names(uint32_t programs, char *text, size_t room)
+void hark_cli_protocols_for(uint32_t programs, char *text, size_t room)
 {
     const struct hark_protocol *p;
     size_t n = 0;
@@ -69,7 +68,7 @@ void hark_cli_protocols_help(void)
           "   process receives all messages of a round before it sends.\n",
         stdout);
     answers(HARK_FOR_SENDS, "");
-    names(HARK_FOR_SENDS, notice, sizeof notice);
+    hark_cli_protocols_for(HARK_FOR_SENDS, notice, sizeof notice);
     printf(
         "\nIf you do not know, take %s: it is right for 2 and for 3. %s end a program that is not\n"
         "send-deterministic with a line (diverged), if a failure shows it.\n"

@@ -37,6 +37,7 @@ struct hark_run_options {
     const char *store;     /* directory of checkpoints that outlives the run; NULL: none */
     const char *spill;     /* directory for logs over their limit; NULL: they do not spill */
     const char *trace;     /* file for the trace; NULL: none */
+    const char *record;    /* file for what processes sent and took; NULL: none */
     const char *json;      /* file for the figures; NULL: none */
     uint64_t log_limit;    /* bytes of payload log in memory, a process; 0: none */
     uint64_t interval_ms;  /* between checkpoints; 0: none */
