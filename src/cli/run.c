@@ -117,7 +117,10 @@ void hark_cli_run_help(void)
         "  --json FILE             write the figures\n"
         "  --write-matrix FILE     write how much each process sent to each, for `hark partition` "
         "and `hark sim`\n"
-        "  --record FILE           write what each process sent and received, for `hark compare`\n",
+        "  --record FILE           write what each process sent and received, for `hark compare`\n"
+        "  --steady                with --record: the readings that --journal lists are the same "
+        "in "
+        "every run\n",
         stdout);
     hark_cli_options_help(&protocol_options, 26);
     fputs("  --no-digest             do not compare what a process sends again with what it sent "
@@ -298,6 +301,7 @@ enum {
     JSON,
     MATRIX,
     RECORD,
+    STEADY,
     NO_DIGEST,
     VERBOSE,
     CHECKPOINT_ON,
@@ -316,11 +320,12 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"journal", 1, NULL, JOURNAL}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
-    {"record", 1, NULL, RECORD}, {"checkpoint-on", 1, NULL, CHECKPOINT_ON},
-    {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
-    {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI}, {"wdir", 1, NULL, WDIR},
-    {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
-    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    {"record", 1, NULL, RECORD}, {"steady", 0, NULL, STEADY},
+    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
+    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
+    {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
+    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
 
 static int option(struct arguments *a, int c, char *const *argv)
 {
@@ -344,6 +349,7 @@ static int option(struct arguments *a, int c, char *const *argv)
     case JSON: a->o.json = optarg; return 0;
     case MATRIX: a->advice.matrix = optarg; return 0;
     case RECORD: a->o.record = optarg; return 0;
+    case STEADY: a->o.steady = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
     case CHECKPOINT_ON: return checkpoint_on(a, optarg);
     case THEN_STOP: a->o.then_stop = true; return 0;
@@ -571,6 +577,11 @@ static int complete(struct arguments *a)
     if (found) return found;
     if (a->o.resume && !a->o.store)
         return bad("--resume needs --store DIR, the store of the job that is to go on");
+    if (a->o.steady && !a->o.record)
+        return bad("--steady needs --record FILE: its clocks are of use to compare runs only");
+    if (a->o.steady && a->o.journal == 0)
+        return bad("--steady cannot be used with --journal none: the readings that --journal lists "
+                   "are steady");
     if (a->o.resume && a->o.record)
         return bad("--record cannot be used with --resume: the job would be recorded from its "
                    "middle on");
