@@ -49,23 +49,29 @@ static void print_sent(
     if (is && contents) printf(", digest %016" PRIx64 "\n", e->digest);
 }
 
-static void print_send(const struct hark_cli_compared *c, uint32_t i)
+/* "b and 2 more recordings": those that differ. */
+static void print_others(
+    const struct hark_cli_compared *c, const char *what, uint32_t i, uint32_t all)
+{
+    printf("  %s differ: %s", what, c->recording[i + 1].path);
+    if (all > 1) printf(" and %" PRIu32 " more recording%s", all - 1, s(all - 1));
+}
+
+static void print_send(const struct hark_cli_compared *c, uint32_t i, uint32_t all)
 {
     const struct hark_comparison *with = &c->with[i];
     const struct hark_difference *d = &with->send;
     const struct hark_recording_entry *e = d->in_first ? &d->a : &d->b;
-    char context[64], peer[24];
-    if (!d->any) return;
     const bool contents =
         d->in_first && d->in_second && d->a.tag == d->b.tag && d->a.length == d->b.length;
+    char context[64], peer[24];
     name_context(context, e->ctx);
     name_peer(peer, e->peer);
-    printf("  sends of %s: %" PRIu64 " of %" PRIu64
-           " channels differ%s; the first: message %" PRIu64 " of rank %" PRIu32
-           " to %s (context %u: %s)\n",
-        c->recording[i + 1].path, with->channels_differ, with->channels,
-        with->channels_in_shape ? "" : ", in contents only", d->number, d->rank, peer, e->ctx,
-        context);
+    print_others(c, "sends", i, all);
+    printf("; on %" PRIu64 " of %" PRIu64 " channels%s\n  the first: message %" PRIu64
+           " of rank %" PRIu32 " to %s (context %u: %s)\n",
+        with->channels_differ, with->channels, with->channels_in_shape ? "" : ", in contents only",
+        d->number, d->rank, peer, e->ctx, context);
     print_sent(c->recording[0].path, &d->a, d->in_first, contents);
     print_sent(c->recording[i + 1].path, &d->b, d->in_second, contents);
     if (with->unprompted)
@@ -84,16 +90,28 @@ static void print_delivered(const char *path, const struct hark_recording_entry 
             e->number, e->peer, e->ctx, context);
 }
 
-static void print_delivery(const struct hark_cli_compared *c, uint32_t i)
+static void print_delivery(const struct hark_cli_compared *c, uint32_t i, uint32_t all)
 {
     const struct hark_comparison *with = &c->with[i];
     const struct hark_difference *d = &with->delivery;
-    if (!d->any) return;
-    printf("  deliveries of %s: %" PRIu32 " of %" PRIu32
-           " processes differ; the first: delivery %" PRIu64 " of rank %" PRIu32 "\n",
-        c->recording[i + 1].path, with->ranks_differ, c->recording[0].ranks, d->number, d->rank);
+    print_others(c, "deliveries", i, all);
+    printf("; in %" PRIu32 " of %" PRIu32 " processes\n  the first: delivery %" PRIu64
+           " of rank %" PRIu32 "\n",
+        with->ranks_differ, c->recording[0].ranks, d->number, d->rank);
     print_delivered(c->recording[0].path, &d->a, d->in_first);
     print_delivered(c->recording[i + 1].path, &d->b, d->in_second);
+}
+
+/* Of the first that differs, and how many do. */
+static void print_differences(const struct hark_cli_compared *c)
+{
+    uint32_t sends = 0, deliveries = 0, first_send = 0, first_delivery = 0;
+    for (uint32_t i = c->count - 1; i-- > 0;) {
+        if (c->with[i].send.any) sends++, first_send = i;
+        if (c->with[i].delivery.any) deliveries++, first_delivery = i;
+    }
+    if (sends) print_send(c, first_send, sends);
+    if (deliveries) print_delivery(c, first_delivery, deliveries);
 }
 
 static bool any_unprompted(const struct hark_cli_compared *c)
@@ -142,10 +160,7 @@ void hark_cli_compared_text(const struct hark_cli_compared *c)
         c->count, c->recording[0].program, c->recording[0].ranks,
         c->recording[0].ranks == 1 ? "" : "es", of->sends, s(of->sends), of->channels,
         s(of->channels), of->deliveries, of->deliveries == 1 ? "y" : "ies");
-    for (uint32_t i = 0; i + 1 < c->count; i++) {
-        print_send(c, i);
-        print_delivery(c, i);
-    }
+    print_differences(c);
     print_advice(c);
 }
 

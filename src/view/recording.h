@@ -118,8 +118,9 @@ struct hark_comparison {
     uint64_t channels_differ;             /* that are not the same in both; */
     uint64_t channels_in_shape;           /* and of them, those that differ in more than contents */
     uint32_t ranks_differ; /* processes that took other messages, or in another order */
-    struct hark_difference send, delivery; /* the first of each: the one that comes first in its
-                                              process, of the lowest rank */
+    /* The first in its process: of deliveries that of the lowest rank; of sends too, but that of an
+     * unprompted process, if there is one. */
+    struct hark_difference send, delivery;
     /* A process that sent other messages though it had taken the same ones before, in the same
      * order and with the same contents: the messages are not the reason. */
     bool unprompted;

@@ -19,11 +19,13 @@ struct sends {
     size_t count, room;
 };
 
-struct broken { /* a channel of the first recording: messages from `number` on are not the same */
+/* A channel of which messages from some number on are not the same. */
+struct broken {
     uint32_t from, to;
     uint16_t ctx;
-    uint64_t number;
-    uint64_t before; /* deliveries of `from`, in the first recording */
+    struct hark_difference first;
+    uint64_t order;              /* of that message, among all sends of the process */
+    uint64_t before_a, before_b; /* deliveries that the process had made by then */
 };
 
 struct compare {
@@ -89,34 +91,27 @@ static bool same_shape(const struct sent *x, const struct sent *y)
     return x && y && x->e.tag == y->e.tag && x->e.length == y->e.length;
 }
 
-/* The first of the process, by its own sequence: the one that comes first in either recording. */
-static void note_send(struct compare *c, uint32_t rank, const struct sent *x, const struct sent *y,
-    uint64_t *earliest)
-{
-    struct hark_difference *d = &c->result->send;
-    const uint64_t order = x ? x->order : y->order;
-    if (d->any && (d->rank != rank || *earliest <= order)) return;
-    *earliest = order;
-    *d = (struct hark_difference){.any = true,
-        .rank = rank,
-        .number = x ? x->number : y->number,
-        .in_first = x != NULL,
-        .in_second = y != NULL};
-    if (x) d->a = x->e;
-    if (y) d->b = y->e;
-}
-
+/* x and y are in the place of each other; NULL: there is none. */
 static bool note_broken(
     struct compare *c, uint32_t rank, const struct sent *x, const struct sent *y)
 {
     if (!grow((void **)&c->broken, c->broken_count, &c->broken_room, sizeof *c->broken))
         return false;
     const struct sent *it = x ? x : y;
-    c->broken[c->broken_count++] = (struct broken){.from = rank,
+    struct broken *b = &c->broken[c->broken_count++];
+    *b = (struct broken){.from = rank,
         .to = it->e.peer,
         .ctx = it->e.ctx,
-        .number = it->number,
-        .before = it->before};
+        .first = {.any = true,
+            .rank = rank,
+            .number = it->number,
+            .in_first = x != NULL,
+            .in_second = y != NULL},
+        .order = it->order,
+        .before_a = x ? x->before : y->before,
+        .before_b = y ? y->before : x->before};
+    if (x) b->first.a = x->e;
+    if (y) b->first.b = y->e;
     return true;
 }
 
@@ -130,7 +125,7 @@ static size_t end_of_channel(const struct sends *s, size_t from)
 /* One channel: the messages from *x and *y on, which are in of_a and of_b or, if that channel is
  * not there, none. */
 static bool compare_channel(struct compare *c, uint32_t rank, const struct sent *x, size_t x_count,
-    const struct sent *y, size_t y_count, uint64_t *earliest)
+    const struct sent *y, size_t y_count)
 {
     const size_t most = x_count > y_count ? x_count : y_count;
     bool differs = false, in_shape = false;
@@ -142,7 +137,6 @@ static bool compare_channel(struct compare *c, uint32_t rank, const struct sent 
         in_shape = !shape;
         if (differs) continue;
         differs = true;
-        note_send(c, rank, p, q, earliest);
         if (!note_broken(c, rank, p, q)) return false;
     }
     c->result->channels_differ += differs;
@@ -152,7 +146,6 @@ static bool compare_channel(struct compare *c, uint32_t rank, const struct sent 
 
 static bool compare_sends(struct compare *c, uint32_t rank)
 {
-    uint64_t earliest = 0;
     size_t i = 0, k = 0;
     if (!read_sends(c->a, rank, &c->of_a) || !read_sends(c->b, rank, &c->of_b)) return false;
     c->result->sends += c->of_a.count;
@@ -162,8 +155,7 @@ static bool compare_sends(struct compare *c, uint32_t rank)
                                          : by_channel(&c->of_a.at[i].e, &c->of_b.at[k].e);
         const size_t i_end = order <= 0 ? end_of_channel(&c->of_a, i) : i;
         const size_t k_end = order >= 0 ? end_of_channel(&c->of_b, k) : k;
-        if (!compare_channel(
-                c, rank, c->of_a.at + i, i_end - i, c->of_b.at + k, k_end - k, &earliest))
+        if (!compare_channel(c, rank, c->of_a.at + i, i_end - i, c->of_b.at + k, k_end - k))
             return false;
         i = i_end;
         k = k_end;
@@ -230,37 +222,40 @@ static bool is_broken(const struct compare *c, const struct hark_recording_entry
             .from = e->peer, .to = group ? HARK_RECORDING_GROUP : rank, .ctx = e->ctx};
         const struct broken *b =
             bsearch(&key, c->broken, c->broken_count, sizeof *c->broken, by_receiver);
-        if (b && e->number >= b->number) return true;
+        if (b && e->number >= b->first.number) return true;
     }
     return false;
 }
 
-/* Had the process taken the same messages, and with the same contents, in both, `before` of them?
- */
-static bool took_the_same(const struct compare *c, uint32_t rank, uint64_t before)
+/* Had the sender taken the same messages, in the same order and with the same contents, before it
+ * sent the first that differs? */
+static bool took_the_same(const struct compare *c, const struct broken *b)
 {
-    struct hark_recording_cursor x = hark_recording_part(c->a, rank),
-                                 y = hark_recording_part(c->b, rank);
+    struct hark_recording_cursor x = hark_recording_part(c->a, b->from),
+                                 y = hark_recording_part(c->b, b->from);
     struct hark_recording_entry e, f;
-    for (uint64_t i = 0; i < before; i++) {
+    if (b->before_a != b->before_b) return false;
+    for (uint64_t i = 0; i < b->before_a; i++) {
         if (!next_delivery(&x, &e) || !next_delivery(&y, &f) || !same_delivery(&e, &f))
             return false;
-        if (is_broken(c, &e, rank)) return false;
+        if (is_broken(c, &e, b->from)) return false;
     }
     return true;
 }
 
-/* A broken channel whose sender had taken the same messages before is where a difference began. Of
- * each sender the earliest is enough: before a later one it had taken these, and more. */
-static void find_reason(struct compare *c)
+/* A sender that had taken the same before is where the difference began: that is the one to show,
+ * else the one of the lowest rank. Of each sender the earliest is enough: before a later one it had
+ * taken these messages, and more. */
+static void find_first(struct compare *c)
 {
-    for (size_t i = 0, next; i < c->broken_count && !c->result->unprompted; i = next) {
-        struct broken earliest = c->broken[i];
-        for (next = i + 1; next < c->broken_count && c->broken[next].from == earliest.from; next++)
-            if (c->broken[next].before < earliest.before) earliest = c->broken[next];
-        if (!took_the_same(c, earliest.from, earliest.before)) continue;
-        c->result->unprompted = true;
-        c->result->unprompted_rank = earliest.from;
+    struct hark_comparison *to = c->result;
+    for (size_t i = 0, next; i < c->broken_count && !to->unprompted; i = next) {
+        const struct broken *earliest = &c->broken[i];
+        for (next = i + 1; next < c->broken_count && c->broken[next].from == earliest->from; next++)
+            if (c->broken[next].order < earliest->order) earliest = &c->broken[next];
+        to->unprompted = took_the_same(c, earliest);
+        if (to->unprompted) to->unprompted_rank = earliest->from;
+        if (to->unprompted || !to->send.any) to->send = earliest->first;
     }
 }
 
@@ -274,7 +269,7 @@ int hark_recording_compare(
         memory = compare_sends(&c, rank);
         compare_deliveries(&c, rank);
     }
-    find_reason(&c);
+    find_first(&c);
     free(c.of_a.at);
     free(c.of_b.at);
     free(c.broken);
