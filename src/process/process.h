@@ -38,7 +38,7 @@ struct hark_process {
     _Atomic uint64_t *traffic; /* NULL, or bytes to each rank, on the board */
     struct hark_trace_writer *trace;
     struct hark_recorder *recorder; /* NULL: nothing is recorded */
-    uint64_t phase; /* of the process, as the trace shows it */
+    uint64_t phase;                 /* of the process, as the trace shows it */
     pthread_t reader;
     bool reading;
     pthread_mutex_t lock;
