@@ -77,5 +77,7 @@ void hark_cli_protocols_help(void)
         hark_protocol_for(HARK_FOR_PIECEWISE)->name, notice);
     for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++)
         if (p->manual->calls) printf("; under %s %s", p->name, p->manual->calls);
-    puts(".");
+    puts(".\nTo see which of them a program is, record two runs with `hark run --record FILE`, and "
+         "compare "
+         "them with `hark compare`.");
 }
