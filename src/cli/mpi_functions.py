@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the table of MPI functions for `hark mpi`: mpi_functions.py NAMES OUT
+"""Writes the table of MPI functions for `hark mpi`: mpi_functions.py NAMES HEADER OUT
 
-NAMES is src/mpi/names.txt, OUT is C with the rows of hark_cli_mpi_functions (mpi.h)."""
+NAMES is src/mpi/names.txt, OUT is C with the rows of hark_cli_mpi_functions, which HEADER declares."""
 import sys
 
 
@@ -10,9 +10,9 @@ def text(words):
 
 
 def main():
-    names, out = sys.argv[1:]
+    names, header, out = sys.argv[1:]
     with open(names, encoding='utf-8') as lines, open(out, 'w', encoding='utf-8') as to:
-        to.write('/* Made from names.txt. */\n#include "mpi.h"\n')
+        to.write(f'/* Made from names.txt. */\n#include "{header}"\n')
         to.write('const struct hark_cli_mpi_function hark_cli_mpi_functions[] = {\n')
         for line in lines:
             if line.startswith('#') or not line.strip():
