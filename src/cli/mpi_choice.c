@@ -252,6 +252,23 @@ static void find_libraries(char root[PATH_MAX])
     if (realpath(root, whole)) memcpy(root, whole, sizeof whole);
 }
 
+void hark_cli_mpi_kind(enum hark_cli_mpi which, struct hark_cli_mpi_kind *kind)
+{
+    char root[PATH_MAX];
+    find_libraries(root);
+    kind->option = known_mpi[which].option;
+    kind->name = known_mpi[which].name;
+    kind->missing = known_mpi[which].missing;
+    snprintf(kind->folder, sizeof kind->folder, "%s/%s", root, kind->option);
+}
+
+const char *hark_cli_mpi_soname(enum hark_cli_mpi which, size_t n)
+{
+    for (size_t i = 0; i < SONAMES; i++)
+        if (sonames[i].mpi == which && n-- == 0) return sonames[i].name;
+    return NULL;
+}
+
 static int preload(const struct soname *s, struct hark_cli_variables *v)
 {
     char root[PATH_MAX], path[PATH_MAX + 64];

@@ -366,6 +366,8 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
     check_sent(hark_driver_send(
         P.driver, (uint32_t)to, hark_app_channel(ctx), hark_app_wire_tag(ctx, tag), data, length));
     count_traffic(to, length);
+    if (__builtin_expect(P.recorder != NULL, 0))
+        hark_recorder_sent(P.recorder, (uint32_t)to, ctx, tag, data, length);
     return HARK_A_OK;
 }
 
@@ -379,6 +381,7 @@ int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
         count_traffic(me & (me - 1), length); /* to the parent in the tree */
     for (int to = 1; ctx == CTX_MULTICAST && to < n; to++)
         count_traffic(to, length); /* who passes it on is the tree's affair */
+    if (P.recorder) hark_recorder_sent(P.recorder, HARK_RECORDING_GROUP, ctx, tag, data, length);
     return HARK_A_OK;
 }
 

@@ -202,7 +202,7 @@ static void on_different(uint8_t kind, uint8_t found)
     journal.limit = journal.position;
 }
 
-bool hark_journal_next(uint8_t kind, void *value, size_t length)
+static bool next_of_journal(uint8_t kind, void *value, size_t length)
 {
     uint8_t found;
     size_t found_length;
@@ -219,6 +219,15 @@ bool hark_journal_next(uint8_t kind, void *value, size_t length)
         else journal.limit = journal.position; /* of the beginning nothing depends on it */
         return false;
     }
+}
+
+bool hark_journal_next(uint8_t kind, void *value, size_t length)
+{
+    if (next_of_journal(kind, value, length)) return true;
+    if (!P.setup.steady) return false;
+    hark_steady_fill(kind, value, length);
+    hark_journal_record(kind, value, length);
+    return true;
 }
 
 void hark_journal_record(uint8_t kind, const void *value, size_t length)

@@ -41,6 +41,9 @@ bool hark_journal_next(uint8_t kind, void *value, size_t length);
  * grow, a line says so once, and readings are recorded again from the next image on. */
 void hark_journal_record(uint8_t kind, const void *value, size_t length);
 
+/* The reading of `hark run --steady`, in the place of what the source says: steady.c. */
+void hark_steady_fill(uint8_t kind, void *value, size_t length);
+
 /* For app.c and open.c. */
 void hark_journal_open(void);
 void hark_journal_close(void);

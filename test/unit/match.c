@@ -244,6 +244,14 @@ void hark_observe_delivered(const struct hark_message *m)
     (void)m;
 }
 
+void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint16_t ctx, uint64_t number)
+{
+    (void)r;
+    (void)from;
+    (void)ctx;
+    (void)number;
+}
+
 /* ---- what should be -------------------------------------------------------------------------- */
 
 struct receive {
