@@ -23,7 +23,9 @@ struct file {
     bool external; /* the data representation is "external32" */
     /* A split collective call that has begun: PMPI_File_read_all_begin ... ; NULL: none. */
     const char *split;
+    char split_name[48]; /* which `split` points to */
     MPI_Status split_status;
+    bool in_image; /* while a checkpoint is read */
 };
 
 /* `struct file *f` of a handle, or the error. */
@@ -60,6 +62,7 @@ int hark_mpi_file_worst(struct file *f, int error);
 
 void hark_mpi_file_view_reset(struct file *f); /* bytes from the beginning of the file */
 void hark_mpi_file_view_release(struct file *f);
+void hark_mpi_file_view_use(struct file *f, struct type *etype, struct type *filetype);
 /* Where byte `at` of the view is in the file. The bytes of a view are those of the data in the
  * file: with "external32" these are not as many as in memory. */
 MPI_Offset hark_mpi_file_place(const struct file *f, MPI_Offset at);

@@ -6,6 +6,8 @@
  * collective would take their places in the order in which processes come, which no re-execution
  * repeats: they are refused, unless the file has one process.
  */
+#include <stdio.h>
+
 #include "file.h"
 
 enum pointer { OFFSET, INDIVIDUAL, SHARED, ORDERED };
@@ -166,8 +168,10 @@ static int split(MPI_File file, const struct access *a)
     if (f == NULL) return hark_mpi_file_invalid(file, a->call);
     if (f->split) WRONG(MPI_ERR_OTHER, "%s has not ended yet", f->split + 1);
     int code = perform(f, a, &f->split_status);
-    if (code == MPI_SUCCESS) f->split = a->call;
-    return code;
+    if (code) return code;
+    snprintf(f->split_name, sizeof f->split_name, "%s", a->call);
+    f->split = f->split_name;
+    return MPI_SUCCESS;
 }
 
 /* PMPI_File_read_all_end ends PMPI_File_read_all_begin, or its form _begin_c. */

@@ -58,7 +58,7 @@ MPI_Offset hark_mpi_file_view_length(const struct file *f, MPI_Offset size)
 /* ---- setting and getting it -------------------------------------------------------------------
  */
 
-static void use_types(struct file *f, struct type *etype, struct type *filetype)
+void hark_mpi_file_view_use(struct file *f, struct type *etype, struct type *filetype)
 {
     etype->o.references++;
     filetype->o.references++;
@@ -77,7 +77,7 @@ void hark_mpi_file_view_release(struct file *f)
 void hark_mpi_file_view_reset(struct file *f)
 {
     struct type *byte = TYPE(MPI_BYTE);
-    use_types(f, byte, byte);
+    hark_mpi_file_view_use(f, byte, byte);
     f->displacement = 0;
     f->external = false;
 }
@@ -147,7 +147,7 @@ int PMPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etyp
         "there is no data representation \"%s\": native, internal and external32 are", datarep);
     FILE_NEED(f, !external || !(has_gaps(t) || has_gaps(e)), MPI_ERR_UNSUPPORTED_DATAREP,
         "external32 needs an etype and a filetype without gaps");
-    use_types(f, e, t);
+    hark_mpi_file_view_use(f, e, t);
     f->displacement = displacement;
     f->external = external;
     f->position = f->shared = 0;
