@@ -44,14 +44,26 @@ static int lowest_free(const uint64_t word[WORDS])
     return -1;
 }
 
-/* One of this process's own; negative: there is none. */
+static bool is_free(int context)
+{
+    return !(used[context / 64] >> context % 64 & 1);
+}
+
+/* One of this process's own; negative: there is none. The first few take turns, for another process
+ * may not have freed the communicator yet that had one; more would be of no use, for a protocol
+ * keeps an account of each context that two processes ever use. */
 static int own_context(void)
 {
-    for (int i = AGREED + hark_rank(); i < CONTEXTS; i += hark_size()) {
-        if (used[i / 64] >> i % 64 & 1) continue;
-        mark((uint16_t)i, true);
-        return i;
+    enum { TURNS = 8 };
+    static int last;
+    int first = AGREED + hark_rank(), step = hark_size();
+    for (int n = 0; n < TURNS; n++) {
+        last = (last + 1) % TURNS;
+        int context = first + last * step;
+        if (context < CONTEXTS && is_free(context)) return mark((uint16_t)context, true), context;
     }
+    for (int context = first; context < CONTEXTS; context += step)
+        if (is_free(context)) return mark((uint16_t)context, true), context;
     return -1;
 }
 
@@ -354,7 +366,7 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
  * process sends anything later, so none depends on what others wait for. */
 
 struct contexts {
-    uint16_t own, local; /* local: of an intercommunicator */
+    uint16_t own, local; /* local: of an intercommunicator; own 0: there are none */
 };
 
 static void take_contexts(struct comm *d, struct contexts named)
@@ -372,7 +384,8 @@ static void land_contexts(struct hark_request *at, const void *payload, size_t l
     struct contexts named;
     if (length != sizeof named) hark_mpi_fatal(1, "MPI_Comm_idup: a message of %zu bytes", length);
     memcpy(&named, payload, sizeof named);
-    take_contexts(r->buffer, named);
+    if (named.own) take_contexts(r->buffer, named);
+    else r->status.MPI_ERROR = MPI_ERR_OTHER;
 }
 
 static int send_contexts(struct comm *c, struct group *to, struct contexts named, int tag)
@@ -390,12 +403,14 @@ static int send_contexts(struct comm *c, struct group *to, struct contexts named
 static int name_contexts(struct comm *c, struct comm *d, int tag, MPI_Request *request)
 {
     int own = own_context(), local = c->remote ? own_context() : 0;
-    if (own < 0 || local < 0) return NO_CONTEXT(c);
     struct contexts named = {(uint16_t)own, (uint16_t)local};
+    bool none = own < 0 || local < 0;
+    if (none) named = (struct contexts){0};
     int status = send_contexts(c, c->group, named, tag);
     if (c->remote && status >= 0) status = send_contexts(c, c->remote, named, tag);
-    take_contexts(d, named);
     *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    if (none) return NO_CONTEXT(c);
+    take_contexts(d, named);
     return hark_mpi_status(c, status, "MPI_Comm_idup");
 }
 

@@ -96,11 +96,11 @@ static void end_at(struct file *f, const struct access *a, MPI_Offset end)
  * wait. */
 static int checked(struct file *f, const struct access *a)
 {
-    if (a->pointer == SHARED && f->comm->size > 1)
+    int code = check(f, a);
+    if (code == MPI_SUCCESS && a->pointer == SHARED && f->comm->size > 1 && a->count)
         hark_mpi_refuse(a->call + 1,
             "the order in which processes come to a shared file pointer is not repeatable: use "
             "MPI_File_write_ordered or MPI_File_read_ordered, or offsets");
-    int code = check(f, a);
     if (code && a->pointer == ORDERED) (void)take_turn(f, 0);
     return code;
 }

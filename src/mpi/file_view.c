@@ -140,7 +140,7 @@ int PMPI_File_set_view(MPI_File file, MPI_Offset displacement, MPI_Datatype etyp
     FILE_NEED(f, e->committed && t->committed, MPI_ERR_TYPE,
         "the etype or filetype is not committed: call MPI_Type_commit");
     const char *wrong = wrong_filetype(f, e, t);
-    FILE_NEED(f, wrong == NULL, MPI_ERR_ARG, "%s", wrong);
+    FILE_NEED(f, wrong == NULL, MPI_ERR_IO, "%s", wrong); /* as in MPICH and Open MPI */
     FILE_NEED(f, datarep, MPI_ERR_ARG, "datarep is NULL");
     int external = representation(datarep);
     FILE_NEED(f, external >= 0, MPI_ERR_UNSUPPORTED_DATAREP,

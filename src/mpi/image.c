@@ -363,6 +363,7 @@ static bool capture(const void **bytes, size_t *length)
     image.length = 0;
     put_int(VERSION);
     put_int((int64_t)(intptr_t)hark_mpi_slots[KIND_COMM].base);
+    put_int((int64_t)(intptr_t)MPI_COMM_WORLD);
     hark_mpi_contexts_put(put);
     put_groups();
     put_comms();
@@ -379,7 +380,7 @@ static void restore(const void *bytes, size_t length)
     put(bytes, length);
     if (get_int() != VERSION)
         hark_mpi_fatal(1, "the checkpoint was made by another version of hark");
-    intptr_t base = (intptr_t)get_int();
+    intptr_t base = (intptr_t)get_int(), world = (intptr_t)get_int();
     hark_mpi_contexts_get(get);
     for (int64_t n = get_int(); n > 0; n--) get_group((uint32_t)get_int());
     get_comms();
@@ -387,11 +388,14 @@ static void restore(const void *bytes, size_t length)
     hark_mpi_files_get(get);
     hark_mpi_slots_restored();
 #if !defined(HARK_MPI_MPICH)
-    if (base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base)
-        hark_mpi_fatal(1, "the addresses of MPI's handles are taken in this process: those in the "
-                          "checkpoint can not be given back");
+    if ((base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base) ||
+        world != (intptr_t)MPI_COMM_WORLD)
+        hark_mpi_fatal(1, "handles in the checkpoint are addresses, and these are others in this "
+                          "process: does the system forbid to switch off address randomization "
+                          "(personality)?");
 #else
     (void)base;
+    (void)world;
 #endif
 }
 

@@ -16,7 +16,7 @@ struct event { /* then the payload of a delivery, filled up to 8 bytes */
     uint32_t kind, from;
     int32_t tag;
     uint32_t ctx;
-    uint64_t length;
+    uint64_t length; /* of the message; of MISSED how often in a row */
 };
 
 /* ---- recording --------------------------------------------------------------------------------
@@ -56,6 +56,7 @@ static size_t filled(uint64_t length)
 static void record(struct event e, const void *payload)
 {
     size_t length = payload ? (size_t)e.length : 0;
+    Q.missed = 0;
     if (!make_room(sizeof e + filled(length))) return;
     memcpy(Q.bytes + Q.length, &e, sizeof e);
     Q.length += sizeof e;
@@ -75,9 +76,18 @@ void hark_prologue_seen(const struct hark_info *info, uint16_t ctx)
     record((struct event){SEEN, (uint32_t)info->source, info->tag, ctx, info->length}, NULL);
 }
 
+/* A program that polls misses often. */
 void hark_prologue_missed(void)
 {
-    record((struct event){.kind = MISSED}, NULL);
+    struct event e;
+    if (Q.missed == 0) {
+        record((struct event){.kind = MISSED}, NULL);
+        if (Q.lost) return;
+        Q.missed = Q.length;
+    }
+    memcpy(&e, Q.bytes + Q.missed - sizeof e, sizeof e);
+    e.length++;
+    memcpy(Q.bytes + Q.missed - sizeof e, &e, sizeof e);
 }
 
 void hark_prologue_end(void)
@@ -146,6 +156,9 @@ bool hark_prologue_miss(void)
 {
     struct event e;
     if (!event_at_hand(&e) || e.kind != MISSED) hark_prologue_differs();
-    hark_prologue_take();
+    if (++Q.missed == e.length) {
+        Q.missed = 0;
+        hark_prologue_take();
+    }
     return true;
 }

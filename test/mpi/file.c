@@ -292,7 +292,7 @@ static void wrong(void)
     CHECK(MPI_File_seek(f, -1, MPI_SEEK_SET) == MPI_ERR_ARG, "sought");
     CHECK(MPI_File_set_size(f, 5) == MPI_ERR_READ_ONLY, "resized");
     CHECK(
-        MPI_File_set_view(f, 0, MPI_INT, MPI_CHAR, "native", MPI_INFO_NULL) == MPI_ERR_ARG, "seen");
+        MPI_File_set_view(f, 0, MPI_INT, MPI_CHAR, "native", MPI_INFO_NULL) == MPI_ERR_IO, "seen");
     CHECK(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "mine", MPI_INFO_NULL) ==
               MPI_ERR_UNSUPPORTED_DATAREP,
         "represented");
