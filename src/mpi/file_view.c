@@ -94,7 +94,7 @@ static void climb(void *argument, ptrdiff_t at, size_t length)
     struct ascent *a = argument;
     if (at < a->at) a->descends = true;
     if (at < a->end) a->overlaps = true;
-    a->at = at;
+    if (at != a->end) a->at = at; /* else it is one block with the last */
     a->end = at + (ptrdiff_t)length;
 }
 

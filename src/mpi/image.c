@@ -260,7 +260,7 @@ static void put_request(const struct request *r)
     struct place p;
     (void)place_of(r, &p);
     const int64_t of[] = {r->o.number, r->o.references, r->what, r->persistent, r->active,
-        r->synchronous, r->done, r->cancelled, r->count, r->peer, r->tag, p.region, p.at,
+        r->synchronous, r->done, r->cancelled, (int64_t)r->count, r->peer, r->tag, p.region, p.at,
         number_of_comm(r->comm), r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0};
     put(of, sizeof of);
     put(&r->status, sizeof r->status);
@@ -305,7 +305,7 @@ static void get_request(uint8_t *kept)
     r->synchronous = of[5];
     r->done = of[6];
     r->cancelled = of[7];
-    r->count = (int)of[8];
+    r->count = (size_t)of[8];
     r->peer = (int)of[9];
     r->tag = (int)of[10];
     r->buffer = placed((struct place){of[11], of[12]});
