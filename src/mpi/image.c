@@ -1,5 +1,6 @@
-/* What a checkpoint holds of the MPI library: groups, communicators and requests. Each keeps its
- * handle, so that variables of the program that hold handles may be protected.
+/* What a checkpoint holds of the MPI library: groups, communicators, requests and files
+ * (file_image.c). Each keeps its handle, so that variables of the program that hold handles may be
+ * protected.
  *
  * A restart executes the beginning of the program again (prologue.h), which makes the objects that
  * it made there the first time. hark_restarted then gives back what was in the image: communicators
@@ -367,6 +368,7 @@ static bool capture(const void **bytes, size_t *length)
     put_groups();
     put_comms();
     put_requests();
+    hark_mpi_files_put(put);
     *bytes = image.at;
     *length = image.length;
     return true;
@@ -383,6 +385,7 @@ static void restore(const void *bytes, size_t length)
     for (int64_t n = get_int(); n > 0; n--) get_group((uint32_t)get_int());
     get_comms();
     get_requests();
+    hark_mpi_files_get(get);
     hark_mpi_slots_restored();
 #if !defined(HARK_MPI_MPICH)
     if ((base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base) ||

@@ -389,6 +389,8 @@ void hark_mpi_request_post(struct request *r);
 void hark_mpi_image_hooks(void);
 void hark_mpi_contexts_put(void (*put)(const void *from, size_t length));
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length));
+void hark_mpi_files_put(void (*put)(const void *from, size_t length));
+void hark_mpi_files_get(void (*get)(void *to, size_t length)); /* after the communicators */
 /* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
 bool hark_mpi_collective_try(struct request *r);
 void hark_mpi_collective_wait(struct request *r, const char *call);
