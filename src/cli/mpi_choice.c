@@ -24,6 +24,9 @@ static const struct {
         "hark was built without Open MPI's headers: install libopenmpi-dev and build hark again"},
     {"abi", "the standard ABI of MPI", "hark was built without it: build hark again, with MPI"}};
 
+/* Open MPI's library of mpif.h calls internals of its library of C, so hark has its own of both. */
+#define MPIFH "libmpi_mpifh.so.40"
+
 /* The libraries by which a program needs an MPI: that of C, and those of other languages that stand
  * on it. */
 static const struct soname {
@@ -35,10 +38,9 @@ static const struct soname {
     {"libmpichfort.so.12", "libmpich.so.12", HARK_CLI_MPICH},
     {"libmpichcxx.so.12", "libmpich.so.12", HARK_CLI_MPICH},
     {"libmpifort.so.12", "libmpi.so.12", HARK_CLI_MPICH},
-    {"libmpicxx.so.12", "libmpi.so.12", HARK_CLI_MPICH},
-    {"libmpi_mpifh.so.40", "libmpi.so.40", HARK_CLI_OPENMPI},
-    {"libmpi_usempi_ignore_tkr.so.40", "libmpi.so.40", HARK_CLI_OPENMPI},
-    {"libmpi_usempif08.so.40", "libmpi.so.40", HARK_CLI_OPENMPI},
+    {"libmpicxx.so.12", "libmpi.so.12", HARK_CLI_MPICH}, {MPIFH, "libmpi.so.40", HARK_CLI_OPENMPI},
+    {"libmpi_usempi_ignore_tkr.so.40", MPIFH, HARK_CLI_OPENMPI},
+    {"libmpi_usempif08.so.40", MPIFH, HARK_CLI_OPENMPI},
     {"libmpi_cxx.so.40", "libmpi.so.40", HARK_CLI_OPENMPI}};
 #define SONAMES (sizeof sonames / sizeof sonames[0])
 
@@ -94,6 +96,7 @@ int hark_cli_mpi_launcher(char *const *argv)
 struct needs {
     const struct soname *found[SONAMES]; /* libraries of MPI's C interface, each once */
     size_t founds;
+    bool mpifh;  /* one of them is, or stands on, MPIFH */
     char **seen; /* libraries that were looked into, or wait for that; owned */
     size_t seen_count, next;
     char **folder; /* in which ld.so looks for all programs; owned */
@@ -188,7 +191,8 @@ static void find_library(
 
 static void note_mpi(struct needs *n, const struct soname *s)
 {
-    if (s->stands_on) s = soname_of(s->stands_on);
+    for (; s->stands_on; s = soname_of(s->stands_on))
+        n->mpifh = n->mpifh || strcmp(s->name, MPIFH) == 0;
     for (size_t i = 0; i < n->founds; i++)
         if (n->found[i] == s) return;
     n->found[n->founds++] = s;
@@ -252,13 +256,14 @@ static void find_libraries(char root[PATH_MAX])
     if (realpath(root, whole)) memcpy(root, whole, sizeof whole);
 }
 
-static int preload(const struct soname *s, struct hark_cli_variables *v)
+/* The library `name` of the MPI of s. */
+static int preload(const struct soname *s, const char *name, struct hark_cli_variables *v)
 {
     char root[PATH_MAX], path[PATH_MAX + 64];
     find_libraries(root);
-    snprintf(path, sizeof path, "%s/%s/%s", root, known_mpi[s->mpi].option, s->name);
+    snprintf(path, sizeof path, "%s/%s/%s", root, known_mpi[s->mpi].option, name);
     if (access(path, R_OK) < 0)
-        return bad("the program needs %s of %s, and there is no %s: %s", s->name,
+        return bad("the program needs %s of %s, and there is no %s: %s", name,
             known_mpi[s->mpi].name, path, known_mpi[s->mpi].missing);
     if (strpbrk(path, ": "))
         return bad("%s: LD_PRELOAD can not name a path with a space or a colon: set HARK_MPI_PATH "
@@ -318,7 +323,8 @@ static int choose(enum hark_cli_mpi which, const char *path, const struct hark_e
     if (n->hark && n->founds == 0) return 0;
     if (n->founds) {
         int status = agree(which, path, n);
-        return status ? status : preload(n->found[0], v);
+        if (status == 0 && n->mpifh) status = preload(n->found[0], MPIFH, v);
+        return status ? status : preload(n->found[0], n->found[0]->name, v);
     }
     int status = has_mpi_inside(e, path);
     return status || !e->starts_with_loader ? status : search(which, v);
