@@ -24,6 +24,7 @@ static const struct {
         "hark was built without Open MPI's headers: install libopenmpi-dev and build hark again"},
     {"abi", "the standard ABI of MPI", "hark was built without it: build hark again, with MPI"}};
 
+#define VELOC "libveloc-client.so" /* hark has one for all MPIs */
 /* Open MPI's library of mpif.h calls internals of its library of C, so hark has its own of both. */
 #define MPIFH "libmpi_mpifh.so.40"
 
@@ -101,7 +102,8 @@ struct needs {
     size_t seen_count, next;
     char **folder; /* in which ld.so looks for all programs; owned */
     size_t folders;
-    bool hark; /* it calls hark itself */
+    bool hark;  /* it is linked with hark */
+    bool veloc; /* it is checkpointed by VELOC */
     bool no_memory;
 };
 
@@ -205,6 +207,7 @@ static void look_into(struct needs *n, const struct hark_elf *e, const char *pat
         const struct soname *s = soname_of(base_name(name));
         if (s) note_mpi(n, s);
         else if (strncmp(name, "libhark_app.so", 14) == 0) n->hark = true;
+        else if (strcmp(base_name(name), VELOC) == 0) n->veloc = true;
         else if (*name) find_library(n, e, path, name);
     }
 }
@@ -256,20 +259,36 @@ static void find_libraries(char root[PATH_MAX])
     if (realpath(root, whole)) memcpy(root, whole, sizeof whole);
 }
 
-/* The library `name` of the MPI of s. */
-static int preload(const struct soname *s, const char *name, struct hark_cli_variables *v)
+/* hark's library `name` in the folder of its kind: an MPI's, or another. */
+static int preload(const char *of, const char *folder, const char *name, const char *missing,
+    struct hark_cli_variables *v)
 {
     char root[PATH_MAX], path[PATH_MAX + 64];
     find_libraries(root);
-    snprintf(path, sizeof path, "%s/%s/%s", root, known_mpi[s->mpi].option, name);
+    snprintf(path, sizeof path, "%s/%s/%s", root, folder, name);
     if (access(path, R_OK) < 0)
-        return bad("the program needs %s of %s, and there is no %s: %s", name,
-            known_mpi[s->mpi].name, path, known_mpi[s->mpi].missing);
+        return bad("the program needs %s of %s, and there is no %s: %s", name, of, path, missing);
     if (strpbrk(path, ": "))
         return bad("%s: LD_PRELOAD can not name a path with a space or a colon: set HARK_MPI_PATH "
                    "to one without",
             path);
     return hark_cli_variables_prepend(v, "LD_PRELOAD", path) ? 0 : no_memory();
+}
+
+static int preload_of(enum hark_cli_mpi mpi, const char *name, struct hark_cli_variables *v)
+{
+    return preload(known_mpi[mpi].name, known_mpi[mpi].option, name, known_mpi[mpi].missing, v);
+}
+
+/* The library of C is the first: it has what the others call. */
+static int preload_all(const struct needs *n, struct hark_cli_variables *v)
+{
+    const struct soname *s = n->found[0];
+    int status = 0;
+    if (n->veloc)
+        status = preload("VELOC", "veloc", VELOC, "set HARK_MPI_PATH to the whole of them", v);
+    if (status == 0 && n->mpifh) status = preload_of(s->mpi, MPIFH, v);
+    return status ? status : preload_of(s->mpi, s->name, v);
 }
 
 /* The folders are searched in their order: `first` comes first. */
@@ -317,14 +336,13 @@ static int choose(enum hark_cli_mpi which, const char *path, const struct hark_e
 {
     find_folders(n);
     look_into(n, e, path);
-    if (n->hark || hark_elf_defines(e, "hark_init")) return 0;
+    if (hark_elf_mentions(e, "hark_init")) return 0;
     look_into_libraries(n);
     if (n->no_memory) return no_memory();
     if (n->hark && n->founds == 0) return 0;
     if (n->founds) {
         int status = agree(which, path, n);
-        if (status == 0 && n->mpifh) status = preload(n->found[0], MPIFH, v);
-        return status ? status : preload(n->found[0], n->found[0]->name, v);
+        return status ? status : preload_all(n, v);
     }
     int status = has_mpi_inside(e, path);
     return status || !e->starts_with_loader ? status : search(which, v);

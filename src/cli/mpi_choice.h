@@ -3,7 +3,8 @@
  * A program names the MPI library that it needs by its SONAME. ld.so takes a library of that name
  * from LD_PRELOAD before it looks for one, so the program gets hark's. An interpreter or a script
  * says nothing of what it will load: for these LD_LIBRARY_PATH begins with the folders of hark's
- * libraries. A program that uses neither MPI nor a loader, or calls hark itself, gets nothing.
+ * libraries. A program that uses neither MPI nor a loader, or begins with hark_init itself, gets
+ * nothing.
  */
 #ifndef HARK_CLI_MPI_CHOICE_H
 #define HARK_CLI_MPI_CHOICE_H
