@@ -103,6 +103,28 @@ is 'a script with --mpi none' '' "$(cat out)"
 HARK_MPI_PATH=$work/nothing "$hark" run -n 1 ./script >out 2>err
 is 'a script without our libraries' '' "$(cat out)"
 
+# VELOC's library, beside that of MPI; it has no MPI itself.
+mkdir ours/veloc
+for whose in their our; do
+  printf '#include <stdio.h>\nint VELOC_Init(void) { puts("%s VELOC"); fflush(stdout); return 0; }\n' $whose >veloc.c
+  $cc -shared -fPIC -Wl,-soname,libveloc-client.so -o $whose.so veloc.c
+done
+mv their.so theirs/libveloc-client.so
+echo 'int VELOC_Init(void); int MPI_Init(void *, void *); int main(void) { VELOC_Init(); return MPI_Init(0, 0); }' >veloc_program.c
+$cc -o veloc veloc_program.c "${beside[@]}" theirs/libveloc-client.so theirs/libmpich.so.12
+expect 2 "there is no $work/ours/veloc/libveloc-client.so" ./veloc
+mv our.so ours/veloc/libveloc-client.so
+"$hark" run -n 1 ./veloc >out 2>err
+is 'VELOC' 'our VELOC;our libmpich.so.12' "$(paste -sd';' out)"
+# One that is linked with hark for its checkpoints only.
+printf '#include <stdio.h>\nint hark_checkpoint(void) { puts("checkpoint"); fflush(stdout); return 0; }\n' >app.c
+$cc -shared -fPIC -Wl,-soname,libhark_app.so.0.1 -o theirs/libhark_app.so app.c
+ln -s libhark_app.so theirs/libhark_app.so.0.1
+echo 'int hark_checkpoint(void); int MPI_Init(void *, void *); int main(void) { hark_checkpoint(); return MPI_Init(0, 0); }' >both.c
+$cc -o both both.c "${beside[@]}" theirs/libhark_app.so theirs/libmpi.so.40
+"$hark" run -n 1 ./both >out 2>err
+is 'checkpoints in a program of MPI' 'checkpoint;our libmpi.so.40' "$(paste -sd';' out)"
+
 # A program that calls hark itself gets nothing, whatever else it is linked with.
 echo '#include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 ! Attributes with functions of the program, names, error handlers, info.
-#include "binding.h"
+#include "binding.inc"
 module of_program
   implicit none
   integer :: copies = 0, deletions = 0, errors = 0
 contains
 
   subroutine copy_it(comm, key, extra, in, out, flag, ierror)
-#include "use.h"
+#include "use.inc"
     COMM :: comm
     integer :: key, ierror
     integer(MPI_ADDRESS_KIND) :: extra, in, out
@@ -18,7 +18,7 @@ contains
   end subroutine
 
   subroutine delete_it(comm, key, value, extra, ierror)
-#include "use.h"
+#include "use.inc"
     COMM :: comm
     integer :: key, ierror
     integer(MPI_ADDRESS_KIND) :: value, extra
@@ -27,7 +27,7 @@ contains
   end subroutine
 
   subroutine note(comm, code)
-#include "use.h"
+#include "use.inc"
     COMM :: comm
     integer :: code
     if (comm /= MPI_COMM_NULL .and. code /= MPI_SUCCESS) errors = errors + 1
@@ -37,7 +37,7 @@ end module
 program attributes
   use checks
   use of_program
-#include "use.h"
+#include "use.inc"
   integer, parameter :: rounds = 12
   integer :: error, round, total, key
 #if defined F08

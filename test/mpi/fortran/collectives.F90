@@ -1,5 +1,5 @@
 ! Collective calls, blocking and not, with operations of MPI and one of the program.
-#include "binding.h"
+#include "binding.inc"
 module of_program
 contains
 
@@ -28,7 +28,7 @@ end module
 program collectives
   use checks
   use of_program
-#include "use.h"
+#include "use.inc"
   integer, parameter :: rounds = 12
   integer :: error, round, i, total
   OPERATION :: op

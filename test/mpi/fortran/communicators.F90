@@ -1,8 +1,8 @@
 ! Communicators and groups: made, used, between two halves, and freed again.
-#include "binding.h"
+#include "binding.inc"
 program communicators
   use checks
-#include "use.h"
+#include "use.inc"
   integer, parameter :: rounds = 10
   integer :: error, round, total
 

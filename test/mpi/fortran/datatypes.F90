@@ -1,8 +1,8 @@
 ! Datatypes: columns and rows of arrays, structures, packing, other extents.
-#include "binding.h"
+#include "binding.inc"
 program datatypes
   use checks
-#include "use.h"
+#include "use.inc"
   integer, parameter :: rounds = 15, n = 6
   integer :: error, round, total
   DATATYPE :: row, block, scattered, record, narrow

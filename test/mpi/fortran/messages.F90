@@ -1,9 +1,9 @@
 ! Messages between neighbours, blocking and not, persistent, buffered, probed.
-#include "binding.h"
+#include "binding.inc"
 program messages
   use, intrinsic :: iso_c_binding, only: c_ptr
   use checks
-#include "use.h"
+#include "use.inc"
   integer, parameter :: rounds = 25
   integer :: error, round
   integer, target :: buffer(1000)

@@ -1,8 +1,8 @@
 ! Grids and graphs of processes, and what neighbours exchange.
-#include "binding.h"
+#include "binding.inc"
 program topologies
   use checks
-#include "use.h"
+#include "use.inc"
   integer, parameter :: rounds = 15
   integer :: error, round, total, dimensions(2)
   COMM :: grid, graph
