@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "measure.h"
 
@@ -75,21 +76,33 @@ static const struct call {
     {"gather", call_gather, false, true}, {"scatter", call_scatter, false, true},
     {"allgather", call_allgather, false, true}, {"alltoall", call_alltoall, false, true}};
 
-static double batch(const struct call *c, int bytes, long count)
+static double processor_seconds(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+/* Microseconds of a call, and of processor. */
+static double batch(const struct call *c, int bytes, long count, double *processor)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double begin = MPI_Wtime();
+    double begin = MPI_Wtime(), worked = processor_seconds();
     for (long i = 0; i < count; i++) c->make(bytes);
     double took = (MPI_Wtime() - begin) / (double)count * 1e6, slowest;
+    worked = (processor_seconds() - worked) / (double)count * 1e6;
     MPI_Allreduce(&took, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(&worked, processor, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     return slowest;
 }
 
 /* How often in a batch is what rank 0 says, from a first one. */
 static long count_for(const struct call *c, int bytes, double limit)
 {
-    batch(c, bytes, 2);
-    long count = (long)(limit * 1000 / 8 / batch(c, bytes, 2)) + 1;
+    double processor;
+    batch(c, bytes, 2, &processor);
+    long count = (long)(limit * 1000 / 8 / batch(c, bytes, 2, &processor)) + 1;
     MPI_Bcast(&count, 1, MPI_LONG, 0, MPI_COMM_WORLD);
     return count;
 }
@@ -97,10 +110,12 @@ static long count_for(const struct call *c, int bytes, double limit)
 static void measure(const struct call *c, int bytes, double limit)
 {
     enum { BATCHES = 7 };
-    double each[BATCHES];
+    double each[BATCHES], processor[BATCHES];
     long count = count_for(c, bytes, limit);
-    for (int i = 0; i < BATCHES; i++) each[i] = batch(c, bytes, count);
-    if (me == 0) printf("%-15s %3d %9d %12.2f\n", c->name, n, bytes, median_of(each, BATCHES));
+    for (int i = 0; i < BATCHES; i++) each[i] = batch(c, bytes, count, &processor[i]);
+    if (me == 0)
+        printf("%-15s %3d %9d %12.2f %12.2f\n", c->name, n, bytes, median_of(each, BATCHES),
+            median_of(processor, BATCHES));
     fflush(stdout);
 }
 

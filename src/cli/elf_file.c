@@ -126,21 +126,21 @@ const char *hark_elf_string(const struct hark_elf *e, int64_t tag, size_t n)
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-static bool table_has(const struct hark_elf *e, const Elf64_Shdr *table, const Elf64_Shdr *strings,
-    const char *name, bool defined)
+static bool table_defines(
+    const struct hark_elf *e, const Elf64_Shdr *table, const Elf64_Shdr *strings, const char *name)
 {
     bool found = false;
     Elf64_Sym *symbol = piece(e, table->sh_offset, table->sh_size);
     char *text = symbol ? piece(e, strings->sh_offset, strings->sh_size) : NULL;
     for (size_t i = 0; text && !found && i < table->sh_size / sizeof *symbol; i++)
-        found = (symbol[i].st_shndx != SHN_UNDEF || !defined) &&
-                symbol[i].st_name < strings->sh_size && strcmp(text + symbol[i].st_name, name) == 0;
+        found = symbol[i].st_shndx != SHN_UNDEF && symbol[i].st_name < strings->sh_size &&
+                strcmp(text + symbol[i].st_name, name) == 0;
     free(symbol);
     free(text);
     return found;
 }
 
-static bool has(const struct hark_elf *e, const char *name, bool defined)
+bool hark_elf_defines(const struct hark_elf *e, const char *name)
 {
     bool found = false;
     Elf64_Ehdr *h = piece(e, 0, sizeof *h);
@@ -150,18 +150,8 @@ static bool has(const struct hark_elf *e, const char *name, bool defined)
     for (unsigned i = 0; section && !found && i < h->e_shnum; i++)
         if ((section[i].sh_type == SHT_SYMTAB || section[i].sh_type == SHT_DYNSYM) &&
             section[i].sh_link < h->e_shnum)
-            found = table_has(e, &section[i], &section[section[i].sh_link], name, defined);
+            found = table_defines(e, &section[i], &section[section[i].sh_link], name);
     free(section);
     free(h);
     return found;
-}
-
-bool hark_elf_defines(const struct hark_elf *e, const char *name)
-{
-    return has(e, name, true);
-}
-
-bool hark_elf_mentions(const struct hark_elf *e, const char *name)
-{
-    return has(e, name, false);
 }

@@ -33,7 +33,5 @@ void hark_elf_close(struct hark_elf *e);
 const char *hark_elf_string(const struct hark_elf *e, int64_t tag, size_t n);
 /* Is there a symbol of that name which this very file defines? A stripped file may not say so. */
 bool hark_elf_defines(const struct hark_elf *e, const char *name);
-/* Does it define that symbol, or take it from a library? */
-bool hark_elf_mentions(const struct hark_elf *e, const char *name);
 
 #endif

@@ -336,8 +336,8 @@ static int choose(enum hark_cli_mpi which, const char *path, const struct hark_e
 {
     find_folders(n);
     look_into(n, e, path);
-    if (hark_elf_mentions(e, "hark_init")) return 0;
-    look_into_libraries(n);
+    if (hark_elf_defines(e, "hark_init")) return 0;
+    look_into_libraries(n); /* a program that calls hark for its checkpoints uses MPI, too */
     if (n->no_memory) return no_memory();
     if (n->hark && n->founds == 0) return 0;
     if (n->founds) {
@@ -348,14 +348,15 @@ static int choose(enum hark_cli_mpi which, const char *path, const struct hark_e
     return status || !e->starts_with_loader ? status : search(which, v);
 }
 
-int hark_cli_mpi_choose(enum hark_cli_mpi which, const char *path, struct hark_cli_variables *v)
+int hark_cli_mpi_choose(
+    enum hark_cli_mpi which, const char *path, struct hark_cli_variables *v, bool *same_addresses)
 {
     struct hark_elf e;
     struct needs n = {.founds = 0};
     if (which == HARK_CLI_MPI_NONE || sizeof(void *) < 8) return 0;
     switch (hark_elf_open(&e, path)) {
     case HARK_ELF_NOT: return 0; /* whatever it is, its start will say so */
-    case HARK_ELF_SCRIPT: return search(which, v);
+    case HARK_ELF_SCRIPT: *same_addresses = true; return search(which, v);
     case HARK_ELF_OTHER:
         return bad("%s: it is built for other machines than this hark, such as 32-bit ones: build "
                    "it for this one (or use --mpi none, if it calls hark itself)",
@@ -363,6 +364,7 @@ int hark_cli_mpi_choose(enum hark_cli_mpi which, const char *path, struct hark_c
     case HARK_ELF_OK: break;
     }
     int status = choose(which, path, &e, &n, v);
+    *same_addresses = n.founds == 0 || n.found[0]->mpi == HARK_CLI_OPENMPI;
     free_needs(&n);
     hark_elf_close(&e);
     return status;

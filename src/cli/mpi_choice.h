@@ -3,8 +3,7 @@
  * A program names the MPI library that it needs by its SONAME. ld.so takes a library of that name
  * from LD_PRELOAD before it looks for one, so the program gets hark's. An interpreter or a script
  * says nothing of what it will load: for these LD_LIBRARY_PATH begins with the folders of hark's
- * libraries. A program that uses neither MPI nor a loader, or begins with hark_init itself, gets
- * nothing.
+ * libraries. A program that uses neither MPI nor a loader, or calls hark itself, gets nothing.
  */
 #ifndef HARK_CLI_MPI_CHOICE_H
 #define HARK_CLI_MPI_CHOICE_H
@@ -29,8 +28,10 @@ bool hark_cli_mpi_named(const char *text, enum hark_cli_mpi *which);
 /* A program that starts MPI programs itself, such as mpiexec? argv as of the program. 0; or 2,
  * having said what to call instead. */
 int hark_cli_mpi_launcher(char *const *argv);
-/* Adds to `v` what the program in the file `path` needs. 0; or 2, having said why it can not run
- * under hark; or 1 without memory. */
-int hark_cli_mpi_choose(enum hark_cli_mpi which, const char *path, struct hark_cli_variables *v);
+/* Adds to `v` what the program in the file `path` needs. *same_addresses: it should run without
+ * address randomization, for Open MPI's predefined handles are addresses, and a checkpoint may hold
+ * them. 0; or 2, having said why it can not run under hark; or 1 without memory. */
+int hark_cli_mpi_choose(enum hark_cli_mpi which, const char *path, struct hark_cli_variables *v,
+    bool *same_addresses);
 
 #endif

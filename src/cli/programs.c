@@ -108,7 +108,7 @@ static int find(struct hark_cli_program *p, enum hark_cli_mpi mpi)
     int status = mpi == HARK_CLI_MPI_NONE ? 0 : hark_cli_mpi_launcher(p->argv);
     if (status == 0) status = find_directory(p);
     if (status == 0) status = strchr(name, '/') ? find_path(p, name) : find_name(p, name);
-    return status ? status : hark_cli_mpi_choose(mpi, p->file, &p->variables);
+    return status ? status : hark_cli_mpi_choose(mpi, p->file, &p->variables, &p->same_addresses);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -132,7 +132,8 @@ int hark_cli_programs_find(
             .file = one->file,
             .ranks = one->ranks,
             .directory = one->directory,
-            .environment = one->variables.at};
+            .environment = one->variables.at,
+            .same_addresses = one->same_addresses};
     }
     return 0;
 }

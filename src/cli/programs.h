@@ -12,6 +12,7 @@ struct hark_cli_program {
     uint32_t ranks;        /* 0: not said */
     const char *directory; /* NULL: ours */
     struct hark_cli_variables variables;
+    bool same_addresses;
     char *file; /* owned; NULL: argv[0] */
 };
 

@@ -100,7 +100,8 @@ static inline size_t block_bytes(struct elements b)
 /* The elements from `first` on, `count` of them. */
 static inline struct elements block_part(struct elements b, size_t first, size_t count)
 {
-    return (struct elements){b.at + (ptrdiff_t)first * b.type->extent, count, b.type};
+    uintptr_t skip = (uintptr_t)((ptrdiff_t)first * b.type->extent); /* `at` may be MPI_BOTTOM */
+    return (struct elements){(uint8_t *)((uintptr_t)b.at + skip), count, b.type};
 }
 /* Memory for `count` elements in the program's layout, as many times as `times`. Element 0 of the
  * i-th is at hark_mpi_span_at(). To be freed. */
@@ -136,7 +137,21 @@ static inline void combine(const struct call *k, struct elements from, struct el
 /* ---- algorithms -------------------------------------------------------------------------------
  */
 
-enum { SEGMENT = 128 << 10 }; /* bytes: longer messages go along trees in several */
+/* Measured on two processors with bench/collectives_mpi.c: few processes are waked up once by a
+ * star, where a tree wakes up some of them several times. */
+enum {
+    SEGMENT = 128 << 10,   /* bytes: longer messages go along trees in several */
+    STAR_PROCESSES = 16,   /* at most; more have trees */
+    STAR_BYTES = 32 << 10, /* of a contribution to a reduction */
+};
+
+/* Elements of a segment: at least one, and no more than there are. */
+static inline size_t segment_elements(struct elements all)
+{
+    size_t most = all.type->size ? SEGMENT / all.type->size : all.count;
+    if (most > all.count) most = all.count;
+    return most ? most : 1;
+}
 
 /* The sum so far of some neighbouring ranks, and memory for two more. */
 struct sum {
@@ -148,34 +163,31 @@ struct sum {
 /* `a` and `b` have room for the elements of `own`, and outlive the sum. */
 void hark_mpi_sum_begin(
     struct sum *s, struct elements own, bool may_change, uint8_t *a, uint8_t *b);
-/* Receives elements `first` .. `first + count` of the sum of the ranks next to these, and adds
- * them. */
-void hark_mpi_sum_take(
-    struct call *k, struct sum *s, int peer, bool peer_is_lower, size_t first, size_t count);
-/* The memory that has not the sum: after a lower peer's was added, what that peer sent. */
-uint8_t *hark_mpi_sum_other(const struct sum *s);
+/* Receives the sum of the ranks next to these, and adds it. */
+void hark_mpi_sum_take(struct call *k, struct sum *s, int peer, bool peer_is_lower);
 /* To `result` at the root, which may be `own`. */
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root);
 
+/* From `root`, as a part of any call. */
+void hark_mpi_bcast_from(struct call *k, struct elements b, int root);
+
 void hark_mpi_one_round(struct call *k);
+void hark_mpi_barrier_by_star(struct call *k);
 void hark_mpi_barrier_by_steps(struct call *k);
 void hark_mpi_bcast_by_tree(struct call *k);
 void hark_mpi_reduce_by_tree(struct call *k);
-void hark_mpi_allreduce_by_tree(struct call *k);
 void hark_mpi_allreduce_by_doubling(struct call *k);
-void hark_mpi_allreduce_by_halving(struct call *k);
+void hark_mpi_allreduce_by_tree(struct call *k);
 void hark_mpi_reduce_scatter_by_tree(struct call *k);
 void hark_mpi_scan_by_chain(struct call *k);
-void hark_mpi_scan_by_doubling(struct call *k);
 void hark_mpi_allgather_by_ring(struct call *k);
-void hark_mpi_allgather_by_doubling(struct call *k);
+void hark_mpi_allgather_by_tree(struct call *k);
 void hark_mpi_alltoall_by_pairs(struct call *k);
-void hark_mpi_alltoall_by_bits(struct call *k);
 
 /* Which of them: collective_choice.c. */
+void hark_mpi_choose_barrier(struct call *k);
 void hark_mpi_choose_allreduce(struct call *k);
 void hark_mpi_choose_reduce_scatter(struct call *k);
-void hark_mpi_choose_scan(struct call *k);
 void hark_mpi_choose_allgather(struct call *k);
 void hark_mpi_choose_alltoall(struct call *k);
 

@@ -27,7 +27,7 @@ static ptrdiff_t place_of(const struct blocks *b, int i)
 
 struct elements hark_mpi_block(const struct blocks *b, int i)
 {
-    return (struct elements){(uint8_t *)(uintptr_t)b->data + place_of(b, i),
+    return (struct elements){(uint8_t *)((uintptr_t)b->data + (uintptr_t)place_of(b, i)),
         (size_t)hark_mpi_block_count(b, i), b->types ? b->types[i] : b->type};
 }
 
@@ -75,9 +75,10 @@ static void land(struct hark_request *r, const void *payload, size_t length)
 void hark_mpi_expect(struct call *k, struct arrival *a, int peer, struct elements to)
 {
     a->to = to;
-    uint8_t *data = to.type->contiguous ? to.at + to.type->true_lower : NULL;
+    bool is_block = hark_mpi_type_is_block(to.type, to.count);
+    uint8_t *data = is_block ? to.at + to.type->true_lower : NULL;
     hark_mpi_coll_post(k->c, &a->r, data, block_bytes(to), peer, k->tag);
-    if (!to.type->contiguous) a->r.land = land;
+    if (!is_block) a->r.land = land;
 }
 
 /* A part of a sum has to be whole; elsewhere less may come than there is room for. */

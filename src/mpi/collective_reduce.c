@@ -30,10 +30,17 @@ static int rank_of(const struct pairs *p, int who)
 /* ---- allreduce --------------------------------------------------------------------------------
  */
 
-typedef void among_power(
-    struct call *k, struct sum *s, const struct pairs *p, struct elements result);
+/* Recursive doubling. */
+static void double_sums(struct call *k, struct sum *s, const struct pairs *p)
+{
+    for (int bit = 1; bit < p->power; bit <<= 1) {
+        int peer = rank_of(p, p->me ^ bit);
+        hark_mpi_give(k, peer, s->now);
+        hark_mpi_sum_take(k, s, peer, peer < k->c->rank);
+    }
+}
 
-static void allreduce_with(struct call *k, among_power *reduce)
+void hark_mpi_allreduce_by_doubling(struct call *k)
 {
     struct elements own = hark_mpi_block(&k->out, 0), result = hark_mpi_block(&k->in, 0);
     struct pairs p = pairs_of(k->c);
@@ -44,88 +51,22 @@ static void allreduce_with(struct call *k, among_power *reduce)
         return;
     }
     uint8_t *memory = hark_mpi_span(own.type, own.count, 1);
+    uint8_t *spare = hark_mpi_span_at(memory, own.type, own.count, 0);
     struct sum s;
-    hark_mpi_sum_begin(
-        &s, own, k->in_place, result.at, hark_mpi_span_at(memory, own.type, own.count, 0));
-    if (me < 2 * p.rest) hark_mpi_sum_take(k, &s, me - 1, true, 0, own.count);
-    reduce(k, &s, &p, result);
+    hark_mpi_sum_begin(&s, own, k->in_place, result.at, spare);
+    if (me < 2 * p.rest) hark_mpi_sum_take(k, &s, me - 1, true);
+    double_sums(k, &s, &p);
     if (s.now.at != result.at) hark_mpi_copy(k, s.now, result);
     if (me < 2 * p.rest) hark_mpi_give(k, me - 1, result);
     free(memory);
 }
 
-/* Recursive doubling. */
-static void double_sums(
-    struct call *k, struct sum *s, const struct pairs *p, struct elements result)
-{
-    (void)result;
-    for (int bit = 1; bit < p->power; bit <<= 1) {
-        int peer = rank_of(p, p->me ^ bit);
-        hark_mpi_give(k, peer, s->now);
-        hark_mpi_sum_take(k, s, peer, peer < k->c->rank, 0, s->now.count);
-    }
-}
-
-void hark_mpi_allreduce_by_doubling(struct call *k)
-{
-    allreduce_with(k, double_sums);
-}
-
-struct range {
-    size_t first, end;
-};
-
-static struct range half_of(struct range r, bool upper)
-{
-    size_t middle = r.first + (r.end - r.first) / 2;
-    return upper ? (struct range){middle, r.end} : (struct range){r.first, middle};
-}
-
-static void give_range(struct call *k, int peer, struct elements all, struct range r)
-{
-    hark_mpi_give(k, peer, block_part(all, r.first, r.end - r.first));
-}
-
-/* Rabenseifner: neighbours halve the vector between them, then those two apart ..., until each has
- * the sum of its part; then the same way back. */
-static void halve_sums(struct call *k, struct sum *s, const struct pairs *p, struct elements result)
-{
-    struct range at[32] = {{0, s->now.count}};
-    int level = 0;
-    for (int bit = 1; bit < p->power; bit <<= 1, level++) {
-        int peer = rank_of(p, p->me ^ bit);
-        bool upper = p->me & bit;
-        struct range mine = half_of(at[level], upper);
-        give_range(k, peer, s->now, half_of(at[level], !upper));
-        hark_mpi_sum_take(k, s, peer, peer < k->c->rank, mine.first, mine.end - mine.first);
-        at[level + 1] = mine;
-    }
-    struct range mine = at[level];
-    if (s->now.at != result.at)
-        hark_mpi_copy(k, block_part(s->now, mine.first, mine.end - mine.first),
-            block_part(result, mine.first, mine.end - mine.first));
-    s->now = result;
-    for (int bit = p->power >> 1; bit > 0; bit >>= 1) {
-        int peer = rank_of(p, p->me ^ bit);
-        struct range theirs = half_of(at[--level], !(p->me & bit));
-        give_range(k, peer, result, at[level + 1]);
-        hark_mpi_take(k, peer, block_part(result, theirs.first, theirs.end - theirs.first));
-    }
-}
-
-void hark_mpi_allreduce_by_halving(struct call *k)
-{
-    allreduce_with(k, halve_sums);
-}
-
-/* To rank 0 and out again: the fewest messages. */
+/* To rank 0 and out again: the fewest messages, and segments that stay in the caches. */
 void hark_mpi_allreduce_by_tree(struct call *k)
 {
-    hark_mpi_reduce_to(k, hark_mpi_block(&k->out, 0), hark_mpi_block(&k->in, 0), 0);
-    struct call down = *k;
-    down.root = 0;
-    hark_mpi_bcast_by_tree(&down);
-    note_status(k, down.status);
+    struct elements result = hark_mpi_block(&k->in, 0);
+    hark_mpi_reduce_to(k, hark_mpi_block(&k->out, 0), result, 0);
+    hark_mpi_bcast_from(k, result, 0);
 }
 
 /* ---- reduce_scatter ---------------------------------------------------------------------------
@@ -155,49 +96,30 @@ void hark_mpi_reduce_scatter_by_tree(struct call *k)
 /* ---- scan and exscan --------------------------------------------------------------------------
  */
 
-/* From each rank to the next: what is below it, which an exscan has for its result. */
-void hark_mpi_scan_by_chain(struct call *k)
+/* One segment, from each rank to the next: what is below it, which an exscan has for its result. */
+static void scan_segment(
+    struct call *k, struct elements own, struct elements result, struct elements sum)
 {
-    struct elements own = hark_mpi_block(&k->out, 0), result = hark_mpi_block(&k->in, 0);
-    bool exclusive = k->family == &hark_mpi_exscan;
-    int me = k->c->rank, n = k->c->size;
-    uint8_t *memory = hark_mpi_span(own.type, own.count, 1);
-    struct elements sum = {hark_mpi_span_at(memory, own.type, own.count, 0), own.count, own.type};
+    int me = k->c->rank;
     hark_mpi_copy(k, own, sum);
     if (me > 0) {
         hark_mpi_take(k, me - 1, result);
         combine(k, result, sum);
     }
-    if (me + 1 < n) hark_mpi_give(k, me + 1, sum);
-    if (!exclusive) hark_mpi_copy(k, sum, result);
-    free(memory);
+    if (me + 1 < k->c->size) hark_mpi_give(k, me + 1, sum);
+    if (k->family == &hark_mpi_scan) hark_mpi_copy(k, sum, result);
 }
 
-/* In each step twice as far: `sum` is of the ranks in the own block, `below` of those among them
- * that are lower than this one. */
-void hark_mpi_scan_by_doubling(struct call *k)
+void hark_mpi_scan_by_chain(struct call *k)
 {
     struct elements own = hark_mpi_block(&k->out, 0), result = hark_mpi_block(&k->in, 0);
-    bool exclusive = k->family == &hark_mpi_exscan, any = !exclusive;
-    int me = k->c->rank;
-    uint8_t *memory = hark_mpi_span(own.type, own.count, 3);
-    uint8_t *part[3];
-    for (size_t i = 0; i < 3; i++) part[i] = hark_mpi_span_at(memory, own.type, own.count, i);
-    struct sum s;
-    struct elements below = {part[2], own.count, own.type};
-    hark_mpi_sum_begin(&s, own, false, part[0], part[1]);
-    if (!exclusive) hark_mpi_copy(k, own, below);
-    for (int bit = 1; bit < k->c->size; bit <<= 1) {
-        int peer = me ^ bit;
-        if (peer >= k->c->size) continue;
-        hark_mpi_give(k, peer, s.now);
-        hark_mpi_sum_take(k, &s, peer, peer < me, 0, own.count);
-        if (peer > me) continue;
-        struct elements theirs = {hark_mpi_sum_other(&s), own.count, own.type};
-        if (any) combine(k, theirs, below);
-        else hark_mpi_copy(k, theirs, below);
-        any = true;
+    size_t most = segment_elements(own);
+    uint8_t *memory = hark_mpi_span(own.type, most, 1);
+    uint8_t *sum = hark_mpi_span_at(memory, own.type, most, 0);
+    for (size_t at = 0; at < own.count; at += most) {
+        size_t count = own.count - at < most ? own.count - at : most;
+        scan_segment(k, block_part(own, at, count), block_part(result, at, count),
+            (struct elements){sum, count, own.type});
     }
-    if (any) hark_mpi_copy(k, below, result);
     free(memory);
 }

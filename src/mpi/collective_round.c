@@ -266,7 +266,7 @@ static void to_neighbours(struct collective *x)
 #define FAMILY(name, function, ...)                                                                \
     const struct family hark_mpi_##name = {.start = function, __VA_ARGS__};
 
-FAMILY(barrier, barrier, .block = hark_mpi_barrier_by_steps, .out = NOBODY, .in = NOBODY)
+FAMILY(barrier, barrier, .block = hark_mpi_choose_barrier, .out = NOBODY, .in = NOBODY)
 FAMILY(bcast, bcast, .block = hark_mpi_bcast_by_tree, .in = EVERYBODY, .rooted = true)
 FAMILY(gather, gather, .out = LEAVES, .in = ROOT, .rooted = true, .in_place = PLACE_OUT,
     .in_for_each = true)
@@ -278,13 +278,13 @@ FAMILY(alltoall, all_to_all, .block = hark_mpi_choose_alltoall, .out = EVERYBODY
     .in_place = PLACE_OUT, .out_for_each = true, .in_for_each = true)
 FAMILY(reduce, reduce, .block = hark_mpi_reduce_by_tree, .out = LEAVES, .in = ROOT, .rooted = true,
     .reduces = true, .in_place = PLACE_OUT)
-FAMILY(
-    allreduce, allreduce, .out = EVERYBODY, .in = EVERYBODY, .reduces = true, .in_place = PLACE_OUT)
+FAMILY(allreduce, allreduce, .block = hark_mpi_choose_allreduce, .out = EVERYBODY, .in = EVERYBODY,
+    .reduces = true, .in_place = PLACE_OUT)
 FAMILY(reduce_scatter, reduce_scatter, .block = hark_mpi_choose_reduce_scatter, .out = EVERYBODY,
     .in = EVERYBODY, .reduces = true, .in_place = PLACE_OUT, .in_for_each = true)
-FAMILY(scan, scan, .block = hark_mpi_choose_scan, .out = EVERYBODY, .in = EVERYBODY,
+FAMILY(scan, scan, .block = hark_mpi_scan_by_chain, .out = EVERYBODY, .in = EVERYBODY,
     .reduces = true, .in_place = PLACE_OUT)
-FAMILY(exscan, exscan, .block = hark_mpi_choose_scan, .out = EVERYBODY, .in = EVERYBODY,
+FAMILY(exscan, exscan, .block = hark_mpi_scan_by_chain, .out = EVERYBODY, .in = EVERYBODY,
     .reduces = true, .in_place = PLACE_OUT)
 FAMILY(neighbor_allgather, to_neighbours, .out = EVERYBODY, .in = EVERYBODY, .in_for_each = true,
     .neighbours = true)

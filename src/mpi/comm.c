@@ -13,6 +13,10 @@ struct comm hark_mpi_world, hark_mpi_self;
  * one process of the job, which may name it without asking anyone: MPI_Comm_idup. */
 enum { AGREED = CONTEXTS / 2, WORDS = AGREED / 64 };
 static uint64_t used[CONTEXTS / 64]; /* a bit for each context of this process */
+/* Of those, the ones of communicators that requests kept after MPI_Comm_free. When such a request
+ * is done depends on timing, and which contexts are free must not: it is in messages. So these come
+ * back only when there are no others. */
+static uint64_t late[CONTEXTS / 64];
 
 static void mark(uint16_t context, bool is_used)
 {
@@ -29,11 +33,18 @@ void hark_mpi_context_free(uint16_t context)
 void hark_mpi_contexts_put(void (*put)(const void *from, size_t length))
 {
     put(used, sizeof used);
+    put(late, sizeof late);
 }
 
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length))
 {
     get(used, sizeof used);
+    get(late, sizeof late);
+}
+
+static void free_late_ones(void)
+{
+    for (int i = 0; i < CONTEXTS / 64; i++) used[i] &= ~late[i], late[i] = 0;
 }
 
 static int lowest_free(const uint64_t word[WORDS])
@@ -44,14 +55,26 @@ static int lowest_free(const uint64_t word[WORDS])
     return -1;
 }
 
-/* One of this process's own; negative: there is none. */
+static bool is_free(int context)
+{
+    return !(used[context / 64] >> context % 64 & 1);
+}
+
+/* One of this process's own; negative: there is none. The first few take turns, for another process
+ * may not have freed the communicator yet that had one; more would be of no use, for a protocol
+ * keeps an account of each context that two processes ever use. */
 static int own_context(void)
 {
-    for (int i = AGREED + hark_rank(); i < CONTEXTS; i += hark_size()) {
-        if (used[i / 64] >> i % 64 & 1) continue;
-        mark((uint16_t)i, true);
-        return i;
+    enum { TURNS = 8 };
+    static int last;
+    int first = AGREED + hark_rank(), step = hark_size();
+    for (int n = 0; n < TURNS; n++) {
+        last = (last + 1) % TURNS;
+        int context = first + last * step;
+        if (context < CONTEXTS && is_free(context)) return mark((uint16_t)context, true), context;
     }
+    for (int context = first; context < CONTEXTS; context += step)
+        if (is_free(context)) return mark((uint16_t)context, true), context;
     return -1;
 }
 
@@ -94,12 +117,22 @@ static int unite(const struct members *m, uint64_t word[WORDS])
     return status;
 }
 
-static int agree(const struct members *m)
+static int agree_once(const struct members *m)
 {
     uint64_t word[WORDS];
     memcpy(word, used, sizeof(uint64_t[WORDS]));
     if (m->g->size > 1 && unite(m, word) < 0) return -1;
-    int context = lowest_free(word);
+    return lowest_free(word);
+}
+
+/* All members see that there is none, and try again. */
+static int agree(const struct members *m)
+{
+    int context = agree_once(m);
+    if (context < 0) {
+        free_late_ones();
+        context = agree_once(m);
+    }
     if (context >= 0) mark((uint16_t)context, true);
     return context;
 }
@@ -147,7 +180,8 @@ struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint1
 void hark_mpi_comm_release(struct comm *c)
 {
     if (--c->o.references || c->o.predefined) return;
-    if (c->context) hark_mpi_context_free(c->context);
+    if (c->outlives) late[c->context / 64] |= UINT64_C(1) << c->context % 64;
+    else if (c->context) hark_mpi_context_free(c->context);
     hark_mpi_group_release(c->group);
     if (c->remote) hark_mpi_group_release(c->remote);
     if (c->local) hark_mpi_comm_release(c->local);
@@ -256,6 +290,7 @@ int PMPI_Comm_free(MPI_Comm *comm)
     int code = hark_mpi_attributes_delete(&c->o, &c->attributes);
     NEED(c, code == MPI_SUCCESS, code,
         "the delete function of an attribute has failed with code %d", code);
+    c->outlives = c->o.references > 1;
     hark_mpi_comm_release(c);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
@@ -354,7 +389,7 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
  * process sends anything later, so none depends on what others wait for. */
 
 struct contexts {
-    uint16_t own, local; /* local: of an intercommunicator */
+    uint16_t own, local; /* local: of an intercommunicator; own 0: there are none */
 };
 
 static void take_contexts(struct comm *d, struct contexts named)
@@ -372,7 +407,8 @@ static void land_contexts(struct hark_request *at, const void *payload, size_t l
     struct contexts named;
     if (length != sizeof named) hark_mpi_fatal(1, "MPI_Comm_idup: a message of %zu bytes", length);
     memcpy(&named, payload, sizeof named);
-    take_contexts(r->buffer, named);
+    if (named.own) take_contexts(r->buffer, named);
+    else r->status.MPI_ERROR = MPI_ERR_OTHER;
 }
 
 static int send_contexts(struct comm *c, struct group *to, struct contexts named, int tag)
@@ -390,12 +426,14 @@ static int send_contexts(struct comm *c, struct group *to, struct contexts named
 static int name_contexts(struct comm *c, struct comm *d, int tag, MPI_Request *request)
 {
     int own = own_context(), local = c->remote ? own_context() : 0;
-    if (own < 0 || local < 0) return NO_CONTEXT(c);
     struct contexts named = {(uint16_t)own, (uint16_t)local};
+    bool none = own < 0 || local < 0;
+    if (none) named = (struct contexts){0};
     int status = send_contexts(c, c->group, named, tag);
     if (c->remote && status >= 0) status = send_contexts(c, c->remote, named, tag);
-    take_contexts(d, named);
     *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    if (none) return NO_CONTEXT(c);
+    take_contexts(d, named);
     return hark_mpi_status(c, status, "MPI_Comm_idup");
 }
 

@@ -456,6 +456,19 @@ int PMPI_Remove_error_string(int code)
     return MPI_SUCCESS;
 }
 
+#if defined(HARK_MPI_MPICH)
+/* MPICH's names of them before MPI 4.1. */
+#define BY_OLD_NAME(what)                                                                          \
+    WEAK(MPIX_Delete_error_##what = PMPIX_Delete_error_##what)                                     \
+    int PMPIX_Delete_error_##what(int code)                                                        \
+    {                                                                                              \
+        return PMPI_Remove_error_##what(code);                                                     \
+    }
+BY_OLD_NAME(class)
+BY_OLD_NAME(code)
+BY_OLD_NAME(string)
+#endif
+
 PUBLIC(Error_class)
 int PMPI_Error_class(int code, int *class)
 {

@@ -83,6 +83,7 @@ int PMPI_Group_translate_ranks(
     NEED_GROUP(from, group1);
     NEED_GROUP(to, group2);
     NEED(NULL, n >= 0, MPI_ERR_ARG, "the number of ranks is %d", n);
+    NEED(NULL, (ranks1 && ranks2) || n == 0, MPI_ERR_ARG, "ranks1 or ranks2 is NULL");
     for (int i = 0; i < n; i++) {
         if (ranks1[i] == MPI_PROC_NULL) {
             ranks2[i] = MPI_PROC_NULL;

@@ -259,7 +259,7 @@ static void put_request(const struct request *r)
     struct place p;
     (void)place_of(r, &p);
     const int64_t of[] = {r->o.number, r->o.references, r->what, r->persistent, r->active,
-        r->synchronous, r->done, r->cancelled, r->count, r->peer, r->tag, p.region, p.at,
+        r->synchronous, r->done, r->cancelled, (int64_t)r->count, r->peer, r->tag, p.region, p.at,
         number_of_comm(r->comm), r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0};
     put(of, sizeof of);
     put(&r->status, sizeof r->status);
@@ -304,7 +304,7 @@ static void get_request(uint8_t *kept)
     r->synchronous = of[5];
     r->done = of[6];
     r->cancelled = of[7];
-    r->count = (int)of[8];
+    r->count = (size_t)of[8];
     r->peer = (int)of[9];
     r->tag = (int)of[10];
     r->buffer = placed((struct place){of[11], of[12]});
@@ -362,6 +362,7 @@ static bool capture(const void **bytes, size_t *length)
     image.length = 0;
     put_int(VERSION);
     put_int((int64_t)(intptr_t)hark_mpi_slots[KIND_COMM].base);
+    put_int((int64_t)(intptr_t)MPI_COMM_WORLD);
     hark_mpi_contexts_put(put);
     put_groups();
     put_comms();
@@ -377,18 +378,21 @@ static void restore(const void *bytes, size_t length)
     put(bytes, length);
     if (get_int() != VERSION)
         hark_mpi_fatal(1, "the checkpoint was made by another version of hark");
-    intptr_t base = (intptr_t)get_int();
+    intptr_t base = (intptr_t)get_int(), world = (intptr_t)get_int();
     hark_mpi_contexts_get(get);
     for (int64_t n = get_int(); n > 0; n--) get_group((uint32_t)get_int());
     get_comms();
     get_requests();
     hark_mpi_slots_restored();
 #if !defined(HARK_MPI_MPICH)
-    if (base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base)
-        hark_mpi_fatal(1, "the addresses of MPI's handles are taken in this process: those in the "
-                          "checkpoint can not be given back");
+    if ((base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base) ||
+        world != (intptr_t)MPI_COMM_WORLD)
+        hark_mpi_fatal(1, "handles in the checkpoint are addresses, and these are others in this "
+                          "process: does the system forbid to switch off address randomization "
+                          "(personality)?");
 #else
     (void)base;
+    (void)world;
 #endif
 }
 

@@ -214,3 +214,36 @@ int PMPI_Pcontrol(const int level_of_profiling, ...)
     (void)level_of_profiling;
     return MPI_SUCCESS;
 }
+
+/* Extensions that programs ask before they hand over memory of a graphics processor. */
+#pragma GCC visibility push(default)
+int MPIX_Query_cuda_support(void);
+int MPIX_Query_hip_support(void);
+int MPIX_Query_ze_support(void);
+#pragma GCC visibility pop
+
+int MPIX_Query_cuda_support(void)
+{
+    return 0;
+}
+
+int MPIX_Query_hip_support(void)
+{
+    return 0;
+}
+
+int MPIX_Query_ze_support(void)
+{
+    return 0;
+}
+
+#if defined(HARK_MPI_MPICH)
+WEAK(MPIX_GPU_query_support = PMPIX_GPU_query_support)
+int PMPIX_GPU_query_support(int gpu_type, int *is_supported)
+{
+    (void)gpu_type;
+    NEED(NULL, is_supported, MPI_ERR_ARG, "is_supported is NULL");
+    *is_supported = 0;
+    return MPI_SUCCESS;
+}
+#endif

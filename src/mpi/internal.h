@@ -2,6 +2,7 @@
 #ifndef HARK_MPI_INTERNAL_H
 #define HARK_MPI_INTERNAL_H
 
+#include <float.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,13 @@
 #define NAME_IT(name) #name
 #define WEAK(name)    _Pragma(NAME_IT(weak name))
 #define PUBLIC(name)  WEAK(MPI_##name = PMPI_##name)
+
+/* MPI 4 has functions with the suffix _c, whose counts are of the type MPI_Count. */
+#if MPI_VERSION >= 4
+#define COUNTS(X, ...) X(, int, __VA_ARGS__) X(_c, MPI_Count, __VA_ARGS__)
+#else
+#define COUNTS(X, ...) X(, int, __VA_ARGS__)
+#endif
 
 /* ---- objects ----------------------------------------------------------------------------------
  */
@@ -58,6 +66,7 @@ struct comm {
     struct group *remote;  /* an intercommunicator: the others; else NULL */
     int rank, size;        /* in group */
     uint16_t context;      /* below CONTEXTS; a frame has four times this, and what it is of */
+    bool outlives;         /* freed by the program while requests of it were not done */
     uint32_t calls;        /* collective calls made: the tag of the next */
     uint32_t local_number; /* of `local`, while a checkpoint is read */
     struct comm *local;    /* of an intercommunicator: one of its own group alone */
@@ -155,7 +164,8 @@ struct request {
     struct hark_request receive; /* of a receive */
     /* of a persistent one, and of a receive: its arguments */
     void *buffer;
-    int count, peer, tag;
+    size_t count;
+    int peer, tag;
     struct type *type;
     struct comm *comm;
     int (*start)(struct request *r); /* persistent: makes it active */
@@ -354,6 +364,9 @@ void hark_mpi_post(struct comm *c, struct hark_request *r, int source, int of, i
 void hark_mpi_acknowledge(void);
 bool hark_mpi_probe(
     struct comm *c, int source, int tag, bool wait, struct hark_info *info, const char *call);
+/* A test or probe has found nothing: hark_app_missed(), and the processor for others if that
+ * counts. */
+bool hark_mpi_missed(void);
 void hark_mpi_status_received(
     struct comm *c, const struct hark_info *info, size_t room, MPI_Status *s);
 /* The error of a message that is longer than its receive has room for. */

@@ -97,7 +97,7 @@ int PMPI_Improbe(
     hark_process_poll();
     probe_begin(&p, c, source, tag);
     for (hark_app_try(&p.r); !p.r.done; hark_app_try(&p.r)) {
-        if (hark_app_missed()) {
+        if (hark_mpi_missed()) {
             hark_app_unpost(&p.r);
             *flag = 0;
             return MPI_SUCCESS;

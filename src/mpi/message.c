@@ -1,6 +1,8 @@
 /* Point-to-point messages: blocking sends and receives, and what they stand on. A send of any mode
  * is complete when it returns, for the log has the message; only a synchronous one waits, until a
  * receive has taken it. */
+#include <sched.h>
+
 #include "internal.h"
 
 /* ---- contexts and ranks -----------------------------------------------------------------------
@@ -58,14 +60,25 @@ static int send_bytes(struct comm *c, const void *data, size_t length, int peer,
         hark_mpi_context(c, of), tag);
 }
 
+void hark_mpi_clear_padding(const struct type *t, void *packed, size_t length)
+{
+    enum { NUMBER = 10, WIDTH = 16 };
+    size_t step = t->element == ELEMENT_PAIR_LONG_DOUBLE ? WIDTH + sizeof(int) : WIDTH;
+    uint8_t *bytes = packed;
+    for (size_t i = 0; i + WIDTH <= length; i += step)
+        memset(bytes + i + NUMBER, 0, WIDTH - NUMBER);
+}
+
 static int send_type(
     struct comm *c, const void *data, size_t count, const struct type *t, int peer, int of, int tag)
 {
     size_t length = count * t->size;
-    if (hark_mpi_type_is_block(t, count) || length == 0)
+    bool has_padding = hark_mpi_has_padding(t);
+    if ((hark_mpi_type_is_block(t, count) && !has_padding) || length == 0)
         return send_bytes(c, length ? at(data, t) : NULL, length, peer, of, tag);
     void *packed = hark_mpi_memory(length);
     hark_mpi_pack(t, count, data, 0, packed, length);
+    if (has_padding) hark_mpi_clear_padding(t, packed, length);
     int status = send_bytes(c, packed, length, peer, of, tag);
     free(packed);
     return status;
@@ -110,10 +123,10 @@ static int send_synchronous(
     return r.status;
 }
 
-#define SEND(name, function)                                                                       \
-    PUBLIC(name)                                                                                   \
-    int PMPI_##name(                                                                               \
-        const void *buffer, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm)    \
+#define SEND(suffix, count_type, name, function)                                                   \
+    PUBLIC(name##suffix)                                                                           \
+    int PMPI_##name##suffix(const void *buffer, count_type count, MPI_Datatype datatype, int dest, \
+        int tag, MPI_Comm comm)                                                                    \
     {                                                                                              \
         NEED_COMM(c, comm);                                                                        \
         NEED_COUNT(c, count);                                                                      \
@@ -126,10 +139,10 @@ static int send_synchronous(
         return status < 0 ? hark_mpi_status(c, status, __func__) : MPI_SUCCESS;                    \
     }
 
-SEND(Send, hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false))
-SEND(Bsend, hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false))
-SEND(Rsend, hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false))
-SEND(Ssend, send_synchronous(c, buffer, (size_t)count, t, dest, tag))
+COUNTS(SEND, Send, hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false))
+COUNTS(SEND, Bsend, hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false))
+COUNTS(SEND, Rsend, hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false))
+COUNTS(SEND, Ssend, send_synchronous(c, buffer, (size_t)count, t, dest, tag))
 
 /* ---- receiving --------------------------------------------------------------------------------
  */
@@ -162,27 +175,30 @@ static int receive(struct comm *c, void *buffer, size_t count, const struct type
     return l.r.status;
 }
 
-PUBLIC(Recv)
-int PMPI_Recv(void *buffer, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-    MPI_Status *status)
-{
-    NEED_COMM(c, comm);
-    NEED_COUNT(c, count);
-    NEED_COMMITTED(c, t, datatype);
-    NEED_SOURCE(c, source);
-    NEED_TAG_OR_ANY(c, tag);
-    if (source == MPI_PROC_NULL) {
-        if (status != MPI_STATUS_IGNORE) status_of_nobody(status);
-        return MPI_SUCCESS;
+#define RECV_FUNCTION(suffix, count_type, name)                                                    \
+    PUBLIC(Recv##suffix)                                                                           \
+    int PMPI_Recv##suffix(void *buffer, count_type count, MPI_Datatype datatype, int source,       \
+        int tag, MPI_Comm comm, MPI_Status *status)                                                \
+    {                                                                                              \
+        NEED_COMM(c, comm);                                                                        \
+        NEED_COUNT(c, count);                                                                      \
+        NEED_COMMITTED(c, t, datatype);                                                            \
+        NEED_SOURCE(c, source);                                                                    \
+        NEED_TAG_OR_ANY(c, tag);                                                                   \
+        if (source == MPI_PROC_NULL) {                                                             \
+            if (status != MPI_STATUS_IGNORE) status_of_nobody(status);                             \
+            return MPI_SUCCESS;                                                                    \
+        }                                                                                          \
+        NEED_BUFFER(c, buffer, count, t);                                                          \
+        struct hark_info info;                                                                     \
+        int result =                                                                               \
+            receive(c, buffer, (size_t)count, t, source, OF_MESSAGES, tag, &info, "MPI_Recv");     \
+        if (status != MPI_STATUS_IGNORE)                                                           \
+            hark_mpi_status_received(c, &info, (size_t)count * t->size, status);                   \
+        return result < 0 ? hark_mpi_truncated(c, &info, (size_t)count * t->size, __func__)        \
+                          : MPI_SUCCESS;                                                           \
     }
-    NEED_BUFFER(c, buffer, count, t);
-    struct hark_info info;
-    int result = receive(c, buffer, (size_t)count, t, source, OF_MESSAGES, tag, &info, "MPI_Recv");
-    if (status != MPI_STATUS_IGNORE)
-        hark_mpi_status_received(c, &info, (size_t)count * t->size, status);
-    return result < 0 ? hark_mpi_truncated(c, &info, (size_t)count * t->size, __func__)
-                      : MPI_SUCCESS;
-}
+COUNTS(RECV_FUNCTION, Recv)
 
 int hark_mpi_truncated(struct comm *c, const struct hark_info *info, size_t room, const char *call)
 {
@@ -218,50 +234,54 @@ static int after_exchange(
     return l->r.status < 0 ? hark_mpi_truncated(c, &l->r.info, l->r.room, call) : MPI_SUCCESS;
 }
 
-PUBLIC(Sendrecv)
-int PMPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_datatype, int dest, int out_tag,
-    void *in, int in_count, MPI_Datatype in_datatype, int source, int in_tag, MPI_Comm comm,
-    MPI_Status *status)
-{
-    NEED_COMM(c, comm);
-    NEED_COUNT(c, out_count);
-    NEED_COUNT(c, in_count);
-    NEED_COMMITTED(c, out_type, out_datatype);
-    NEED_COMMITTED(c, in_type, in_datatype);
-    NEED_PEER(c, dest);
-    NEED_SOURCE(c, source);
-    NEED_TAG(c, out_tag);
-    NEED_TAG_OR_ANY(c, in_tag);
-    if (dest != MPI_PROC_NULL) NEED_BUFFER(c, out, out_count, out_type);
-    if (source != MPI_PROC_NULL) NEED_BUFFER(c, in, in_count, in_type);
-    struct landing l = {.buffer = in, .count = (size_t)in_count, .type = in_type};
-    int sent = exchange(
-        c, out, (size_t)out_count, out_type, dest, out_tag, &l, source, in_tag, "MPI_Sendrecv");
-    return after_exchange(c, sent, &l, source, status, __func__);
-}
-
-PUBLIC(Sendrecv_replace)
-int PMPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int dest, int out_tag,
-    int source, int in_tag, MPI_Comm comm, MPI_Status *status)
-{
-    NEED_COMM(c, comm);
-    NEED_COUNT(c, count);
-    NEED_COMMITTED(c, t, datatype);
-    NEED_PEER(c, dest);
-    NEED_SOURCE(c, source);
-    NEED_TAG(c, out_tag);
-    NEED_TAG_OR_ANY(c, in_tag);
-    /* What is sent has left the buffer when the send returns: the message comes into it after
-     * that. */
-    int sent = HARK_A_OK;
-    if (dest != MPI_PROC_NULL) {
-        NEED_BUFFER(c, buffer, count, t);
-        sent = hark_mpi_send(c, buffer, (size_t)count, t, dest, out_tag, false);
+#define SENDRECV_FUNCTION(suffix, count_type, name)                                                \
+    PUBLIC(Sendrecv##suffix)                                                                       \
+    int PMPI_Sendrecv##suffix(const void *out, count_type out_count, MPI_Datatype out_datatype,    \
+        int dest, int out_tag, void *in, count_type in_count, MPI_Datatype in_datatype,            \
+        int source, int in_tag, MPI_Comm comm, MPI_Status *status)                                 \
+    {                                                                                              \
+        NEED_COMM(c, comm);                                                                        \
+        NEED_COUNT(c, out_count);                                                                  \
+        NEED_COUNT(c, in_count);                                                                   \
+        NEED_COMMITTED(c, out_type, out_datatype);                                                 \
+        NEED_COMMITTED(c, in_type, in_datatype);                                                   \
+        NEED_PEER(c, dest);                                                                        \
+        NEED_SOURCE(c, source);                                                                    \
+        NEED_TAG(c, out_tag);                                                                      \
+        NEED_TAG_OR_ANY(c, in_tag);                                                                \
+        if (dest != MPI_PROC_NULL) NEED_BUFFER(c, out, out_count, out_type);                       \
+        if (source != MPI_PROC_NULL) NEED_BUFFER(c, in, in_count, in_type);                        \
+        struct landing l = {.buffer = in, .count = (size_t)in_count, .type = in_type};             \
+        int sent = exchange(c, out, (size_t)out_count, out_type, dest, out_tag, &l, source,        \
+            in_tag, "MPI_Sendrecv");                                                               \
+        return after_exchange(c, sent, &l, source, status, __func__);                              \
     }
-    struct landing l = {.buffer = buffer, .count = (size_t)count, .type = t};
-    (void)exchange(c, NULL, 0, t, MPI_PROC_NULL, 0, &l, source, in_tag, "MPI_Sendrecv_replace");
-    return after_exchange(c, sent, &l, source, status, __func__);
-}
+COUNTS(SENDRECV_FUNCTION, Sendrecv)
+
+/* What is sent has left the buffer when the send returns: the message comes into it after that. */
+#define SENDRECV_REPLACE_FUNCTION(suffix, count_type, name)                                        \
+    PUBLIC(Sendrecv_replace##suffix)                                                               \
+    int PMPI_Sendrecv_replace##suffix(void *buffer, count_type count, MPI_Datatype datatype,       \
+        int dest, int out_tag, int source, int in_tag, MPI_Comm comm, MPI_Status *status)          \
+    {                                                                                              \
+        NEED_COMM(c, comm);                                                                        \
+        NEED_COUNT(c, count);                                                                      \
+        NEED_COMMITTED(c, t, datatype);                                                            \
+        NEED_PEER(c, dest);                                                                        \
+        NEED_SOURCE(c, source);                                                                    \
+        NEED_TAG(c, out_tag);                                                                      \
+        NEED_TAG_OR_ANY(c, in_tag);                                                                \
+        int sent = HARK_A_OK;                                                                      \
+        if (dest != MPI_PROC_NULL) {                                                               \
+            NEED_BUFFER(c, buffer, count, t);                                                      \
+            sent = hark_mpi_send(c, buffer, (size_t)count, t, dest, out_tag, false);               \
+        }                                                                                          \
+        struct landing l = {.buffer = buffer, .count = (size_t)count, .type = t};                  \
+        (void)exchange(                                                                            \
+            c, NULL, 0, t, MPI_PROC_NULL, 0, &l, source, in_tag, "MPI_Sendrecv_replace");          \
+        return after_exchange(c, sent, &l, source, status, __func__);                              \
+    }
+COUNTS(SENDRECV_REPLACE_FUNCTION, Sendrecv_replace)
 
 /* ---- probes -----------------------------------------------------------------------------------
  */
@@ -272,6 +292,14 @@ static bool look(struct comm *c, int source, int tag, struct hark_info *info)
         source_in_job(c, source), hark_mpi_context(c, OF_MESSAGES), tag_of(tag), info);
 }
 
+/* A program that asks in a loop would keep the processor from those that it waits for. */
+bool hark_mpi_missed(void)
+{
+    if (!hark_app_missed()) return false;
+    sched_yield();
+    return true;
+}
+
 /* Until there is a message, or once: then whether there is one. */
 bool hark_mpi_probe(
     struct comm *c, int source, int tag, bool wait, struct hark_info *info, const char *call)
@@ -279,7 +307,7 @@ bool hark_mpi_probe(
     struct hark_request sought = {.from = source_in_job(c, source), .tag = tag_of(tag)};
     if (!wait) hark_process_poll();
     while (!look(c, source, tag, info)) {
-        if (!wait && hark_app_missed()) return false;
+        if (!wait && hark_mpi_missed()) return false;
         hark_app_wait(call, HARK_WAITS_MESSAGE, &sought, 1);
     }
     return true;

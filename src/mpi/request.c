@@ -28,7 +28,7 @@ static void land(struct hark_request *at, const void *payload, size_t length)
 {
     struct request *r = (struct request *)((char *)at - offsetof(struct request, receive));
     hark_mpi_unpack(
-        r->type, (size_t)r->count, r->buffer, 0, payload, length < at->room ? length : at->room);
+        r->type, r->count, r->buffer, 0, payload, length < at->room ? length : at->room);
 }
 
 struct request *hark_mpi_request_of(const struct hark_request *h)
@@ -72,8 +72,8 @@ static int start_send(struct request *r)
     r->done = !r->synchronous || r->peer == MPI_PROC_NULL;
     hark_mpi_status_empty(&r->status);
     if (r->peer == MPI_PROC_NULL) return HARK_A_OK;
-    int status = hark_mpi_send(
-        r->comm, r->buffer, (size_t)r->count, r->type, r->peer, r->tag, r->synchronous);
+    int status =
+        hark_mpi_send(r->comm, r->buffer, r->count, r->type, r->peer, r->tag, r->synchronous);
     if (status < 0 || !r->synchronous) return status;
     hark_mpi_request_post(r);
     return status;
@@ -156,7 +156,7 @@ static int finish(MPI_Request *handle, struct request *r, MPI_Status *status)
 /* ---- making them ------------------------------------------------------------------------------
  */
 
-static struct request *make(struct comm *c, void *buffer, int count, struct type *t, int peer,
+static struct request *make(struct comm *c, void *buffer, size_t count, struct type *t, int peer,
     int tag, int (*start)(struct request *r))
 {
     struct request *r = hark_mpi_request_new(c);
@@ -173,10 +173,10 @@ static struct request *make(struct comm *c, void *buffer, int count, struct type
 }
 
 /* A message of standard mode is sent when the call returns: all such requests are the same one. */
-#define ISEND(name)                                                                                \
-    PUBLIC(name)                                                                                   \
-    int PMPI_##name(const void *buffer, int count, MPI_Datatype datatype, int dest, int tag,       \
-        MPI_Comm comm, MPI_Request *request)                                                       \
+#define ISEND(suffix, count_type, name)                                                            \
+    PUBLIC(name##suffix)                                                                           \
+    int PMPI_##name##suffix(const void *buffer, count_type count, MPI_Datatype datatype, int dest, \
+        int tag, MPI_Comm comm, MPI_Request *request)                                              \
     {                                                                                              \
         NEED_COMM(c, comm);                                                                        \
         NEED_COUNT(c, count);                                                                      \
@@ -192,15 +192,15 @@ static struct request *make(struct comm *c, void *buffer, int count, struct type
         return MPI_SUCCESS;                                                                        \
     }
 
-ISEND(Isend)
-ISEND(Ibsend)
-ISEND(Irsend)
+COUNTS(ISEND, Isend)
+COUNTS(ISEND, Ibsend)
+COUNTS(ISEND, Irsend)
 
-#define REQUEST_MADE(                                                                              \
-    name, buffer_type, peer, need_peer, need_tag, function, is_synchronous, is_persistent)         \
-    PUBLIC(name)                                                                                   \
-    int PMPI_##name(buffer_type buffer, int count, MPI_Datatype datatype, int peer, int tag,       \
-        MPI_Comm comm, MPI_Request *request)                                                       \
+#define REQUEST_MADE(suffix, count_type, name, buffer_type, peer, need_peer, need_tag, function,   \
+    is_synchronous, is_persistent)                                                                 \
+    PUBLIC(name##suffix)                                                                           \
+    int PMPI_##name##suffix(buffer_type buffer, count_type count, MPI_Datatype datatype, int peer, \
+        int tag, MPI_Comm comm, MPI_Request *request)                                              \
     {                                                                                              \
         NEED_COMM(c, comm);                                                                        \
         NEED_COUNT(c, count);                                                                      \
@@ -208,7 +208,8 @@ ISEND(Irsend)
         need_peer(c, peer);                                                                        \
         need_tag(c, tag);                                                                          \
         if (peer != MPI_PROC_NULL) NEED_BUFFER(c, buffer, count, t);                               \
-        struct request *r = make(c, (void *)(uintptr_t)buffer, count, t, peer, tag, function);     \
+        struct request *r =                                                                        \
+            make(c, (void *)(uintptr_t)buffer, (size_t)count, t, peer, tag, function);             \
         r->synchronous = is_synchronous;                                                           \
         r->persistent = is_persistent;                                                             \
         *request = HANDLE(MPI_Request, r);                                                         \
@@ -216,13 +217,15 @@ ISEND(Irsend)
         return status < 0 ? hark_mpi_status(c, status, __func__) : MPI_SUCCESS;                    \
     }
 
-REQUEST_MADE(Issend, const void *, dest, NEED_PEER, NEED_TAG, start_send, true, false)
-REQUEST_MADE(Irecv, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, start_receive, false, false)
-REQUEST_MADE(Send_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, false, true)
-REQUEST_MADE(Bsend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, false, true)
-REQUEST_MADE(Rsend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, false, true)
-REQUEST_MADE(Ssend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, true, true)
-REQUEST_MADE(Recv_init, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, start_receive, false, true)
+COUNTS(REQUEST_MADE, Issend, const void *, dest, NEED_PEER, NEED_TAG, start_send, true, false)
+COUNTS(
+    REQUEST_MADE, Irecv, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, start_receive, false, false)
+COUNTS(REQUEST_MADE, Send_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, false, true)
+COUNTS(REQUEST_MADE, Bsend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, false, true)
+COUNTS(REQUEST_MADE, Rsend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, false, true)
+COUNTS(REQUEST_MADE, Ssend_init, const void *, dest, NEED_PEER, NEED_TAG, start_send, true, true)
+COUNTS(REQUEST_MADE, Recv_init, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, start_receive, false,
+    true)
 
 /* ---- both at once: MPI 4 ----------------------------------------------------------------------
  */
@@ -247,34 +250,38 @@ int PMPI_Isendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int d
     int source, int in_tag, MPI_Comm comm, MPI_Request *request);
 #pragma GCC visibility pop
 
-PUBLIC(Isendrecv)
-int PMPI_Isendrecv(const void *out, int out_count, MPI_Datatype out_datatype, int dest, int out_tag,
-    void *in, int in_count, MPI_Datatype in_datatype, int source, int in_tag, MPI_Comm comm,
-    MPI_Request *request)
-{
-    NEED_COMM(c, comm);
-    NEED_COUNT(c, out_count);
-    NEED_COUNT(c, in_count);
-    NEED_COMMITTED(c, out_type, out_datatype);
-    NEED_COMMITTED(c, in_type, in_datatype);
-    NEED_PEER(c, dest);
-    NEED_SOURCE(c, source);
-    NEED_TAG(c, out_tag);
-    NEED_TAG_OR_ANY(c, in_tag);
-    NEED(c, request, MPI_ERR_ARG, "request is NULL");
-    if (dest != MPI_PROC_NULL) NEED_BUFFER(c, out, out_count, out_type);
-    if (source != MPI_PROC_NULL) NEED_BUFFER(c, in, in_count, in_type);
-    struct request *r = make(c, in, in_count, in_type, source, in_tag, start_receive);
-    return exchange(c, out, (size_t)out_count, out_type, dest, out_tag, r, request, __func__);
-}
+#define ISENDRECV(suffix, count_type, name)                                                        \
+    PUBLIC(Isendrecv##suffix)                                                                      \
+    int PMPI_Isendrecv##suffix(const void *out, count_type out_count, MPI_Datatype out_datatype,   \
+        int dest, int out_tag, void *in, count_type in_count, MPI_Datatype in_datatype,            \
+        int source, int in_tag, MPI_Comm comm, MPI_Request *request)                               \
+    {                                                                                              \
+        NEED_COMM(c, comm);                                                                        \
+        NEED_COUNT(c, out_count);                                                                  \
+        NEED_COUNT(c, in_count);                                                                   \
+        NEED_COMMITTED(c, out_type, out_datatype);                                                 \
+        NEED_COMMITTED(c, in_type, in_datatype);                                                   \
+        NEED_PEER(c, dest);                                                                        \
+        NEED_SOURCE(c, source);                                                                    \
+        NEED_TAG(c, out_tag);                                                                      \
+        NEED_TAG_OR_ANY(c, in_tag);                                                                \
+        NEED(c, request, MPI_ERR_ARG, "request is NULL");                                          \
+        if (dest != MPI_PROC_NULL) NEED_BUFFER(c, out, out_count, out_type);                       \
+        if (source != MPI_PROC_NULL) NEED_BUFFER(c, in, in_count, in_type);                        \
+        struct request *r = make(c, in, (size_t)in_count, in_type, source, in_tag, start_receive); \
+        return exchange(c, out, (size_t)out_count, out_type, dest, out_tag, r, request, __func__); \
+    }
+COUNTS(ISENDRECV, Isendrecv)
 
-PUBLIC(Isendrecv_replace)
-int PMPI_Isendrecv_replace(void *buffer, int count, MPI_Datatype datatype, int dest, int out_tag,
-    int source, int in_tag, MPI_Comm comm, MPI_Request *request)
-{
-    return PMPI_Isendrecv(buffer, count, datatype, dest, out_tag, buffer, count, datatype, source,
-        in_tag, comm, request);
-}
+#define ISENDRECV_REPLACE(suffix, count_type, name)                                                \
+    PUBLIC(Isendrecv_replace##suffix)                                                              \
+    int PMPI_Isendrecv_replace##suffix(void *buffer, count_type count, MPI_Datatype datatype,      \
+        int dest, int out_tag, int source, int in_tag, MPI_Comm comm, MPI_Request *request)        \
+    {                                                                                              \
+        return PMPI_Isendrecv##suffix(buffer, count, datatype, dest, out_tag, buffer, count,       \
+            datatype, source, in_tag, comm, request);                                              \
+    }
+COUNTS(ISENDRECV_REPLACE, Isendrecv_replace)
 
 #define NEED_REQUEST(r, handle)                                                                    \
     struct request *r = REQUEST(handle);                                                           \
@@ -442,12 +449,25 @@ static int count_active(int count, const MPI_Request requests[], struct request 
     return active;
 }
 
-/* The first active one that is complete; count: none is. */
+/* NULL: it is none, or not active. */
+static struct request *active_at(const MPI_Request requests[], int i)
+{
+    struct request *r = requests[i] == MPI_REQUEST_NULL ? NULL : REQUEST(requests[i]);
+    return r && (!r->persistent || r->active) ? r : NULL;
+}
+
+/* The first active one that is complete; count: none is. Those that were complete before come
+ * first: what has arrived meanwhile is a matter of timing, and would be another request in a
+ * replay. */
 static int first_done(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++) {
-        struct request *r = requests[i] == MPI_REQUEST_NULL ? NULL : REQUEST(requests[i]);
-        if (r && (!r->persistent || r->active) && hark_mpi_request_try(r)) return i;
+        struct request *r = active_at(requests, i);
+        if (r && (r->done || r->receive.done) && hark_mpi_request_try(r)) return i;
+    }
+    for (int i = 0; i < count; i++) {
+        struct request *r = active_at(requests, i);
+        if (r && hark_mpi_request_try(r)) return i;
     }
     return count;
 }
@@ -479,14 +499,39 @@ int PMPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *stat
     return error ? raise_of(c, error, __func__) : MPI_SUCCESS;
 }
 
+/* Tries all: how many are complete, and how many not. */
+static int try_all(int count, const MPI_Request requests[], int *open)
+{
+    int done = 0;
+    *open = 0;
+    for (int i = 0; i < count; i++) {
+        struct request *r = active_at(requests, i);
+        if (r) hark_mpi_request_try(r) ? done++ : ++*open;
+    }
+    return done;
+}
+
+/* Some are complete, others are not: that is a choice which a replay has to make again, so it
+ * counts as a look that has found nothing. */
+static bool some_are_done(int count, const MPI_Request requests[], const char *call)
+{
+    int open;
+    while (try_all(count, requests, &open) > 0) {
+        if (open == 0 || hark_app_missed()) return true;
+        hark_app_wait(call, HARK_WAITS_ANY, NULL, 0);
+    }
+    return false;
+}
+
 /* Finishes all that are complete. How many; their errors are in the statuses. */
-static int finish_some(
-    int count, MPI_Request requests[], int indices[], MPI_Status statuses[], bool *failed)
+static int finish_some(int count, MPI_Request requests[], int indices[], MPI_Status statuses[],
+    bool *failed, const char *call)
 {
     int n = 0;
+    if (!some_are_done(count, requests, call)) return 0;
     for (int i = 0; i < count; i++) {
-        struct request *r = requests[i] == MPI_REQUEST_NULL ? NULL : REQUEST(requests[i]);
-        if (r == NULL || (r->persistent && !r->active) || !hark_mpi_request_try(r)) continue;
+        struct request *r = active_at(requests, i);
+        if (r == NULL || !r->done) continue;
         int error = finish(&requests[i], r, status_at(statuses, n));
         if (statuses != MPI_STATUSES_IGNORE) statuses[n].MPI_ERROR = error;
         if (error) *failed = true;
@@ -507,7 +552,8 @@ int PMPI_Waitsome(
     if (active < 0) return NOT_VALID(__func__);
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
-    while ((*outcount = finish_some(count, requests, indices, statuses, &failed)) == 0)
+    while (
+        (*outcount = finish_some(count, requests, indices, statuses, &failed, "MPI_Waitsome")) == 0)
         wait_for_any(active, any, "MPI_Waitsome");
     return failed ? hark_mpi_error(NULL, MPI_ERR_IN_STATUS, __func__,
                         "a request has failed: its status has the error")
@@ -517,7 +563,7 @@ int PMPI_Waitsome(
 /* A test has found nothing: does that count? Else it looks again. */
 static bool counts(const struct request *sought, const char *call)
 {
-    if (hark_app_missed()) return true;
+    if (hark_mpi_missed()) return true;
     hark_app_wait(call, HARK_WAITS_MESSAGE, &sought->receive, 1);
     return false;
 }
@@ -610,7 +656,8 @@ int PMPI_Testsome(
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
     hark_process_poll();
-    while ((*outcount = finish_some(count, requests, indices, statuses, &failed)) == 0)
+    while (
+        (*outcount = finish_some(count, requests, indices, statuses, &failed, "MPI_Testsome")) == 0)
         if (counts(any, "MPI_Testsome")) return MPI_SUCCESS;
     return failed ? hark_mpi_error(NULL, MPI_ERR_IN_STATUS, __func__,
                         "a request has failed: its status has the error")

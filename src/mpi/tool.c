@@ -341,7 +341,9 @@ int PMPI_T_category_changed(int *stamp)
  */
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#define NONE(error)                                                                                \
+#define NONE(name, arguments, error)                                                               \
+    PUBLIC(name)                                                                                   \
+    int PMPI_##name arguments                                                                      \
     {                                                                                              \
         NEED_TOOLS();                                                                              \
         return error;                                                                              \
@@ -358,42 +360,43 @@ int PMPI_T_category_changed(int *stamp)
 
 NO_NUMBER(T_cvar_get_num)
 
-PUBLIC(T_cvar_get_info)
-int PMPI_T_cvar_get_info(int index, char *name, int *name_length, int *verbosity,
-    MPI_Datatype *datatype, MPI_T_enum *enumeration, char *about, int *about_length, int *bind,
-    int *scope) NONE(MPI_T_ERR_INVALID_INDEX)
+NONE(T_cvar_get_info,
+    (int index, char *name, int *name_length, int *verbosity, MPI_Datatype *datatype,
+        MPI_T_enum *enumeration, char *about, int *about_length, int *bind, int *scope),
+    MPI_T_ERR_INVALID_INDEX)
 
-    PUBLIC(T_cvar_get_index) int PMPI_T_cvar_get_index(const char *name, int *index) NONE(
-        MPI_T_ERR_INVALID_NAME)
+NONE(T_cvar_get_index, (const char *name, int *index), MPI_T_ERR_INVALID_NAME)
 
-        PUBLIC(T_cvar_handle_alloc) int PMPI_T_cvar_handle_alloc(int index, void *object,
-            MPI_T_cvar_handle *handle, int *count) NONE(MPI_T_ERR_INVALID_INDEX)
+NONE(T_cvar_handle_alloc, (int index, void *object, MPI_T_cvar_handle *handle, int *count),
+    MPI_T_ERR_INVALID_INDEX)
 
-            PUBLIC(T_cvar_handle_free) int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle) NONE(
-                MPI_T_ERR_INVALID_HANDLE)
+NONE(T_cvar_handle_free, (MPI_T_cvar_handle * handle), MPI_T_ERR_INVALID_HANDLE)
 
-                PUBLIC(T_cvar_read) int PMPI_T_cvar_read(
-                    MPI_T_cvar_handle handle, void *value) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_cvar_read, (MPI_T_cvar_handle handle, void *value), MPI_T_ERR_INVALID_HANDLE)
 
-                    PUBLIC(T_cvar_write) int PMPI_T_cvar_write(
-                        MPI_T_cvar_handle handle, const void *value) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_cvar_write, (MPI_T_cvar_handle handle, const void *value), MPI_T_ERR_INVALID_HANDLE)
 
-                        PUBLIC(T_enum_get_info) int PMPI_T_enum_get_info(MPI_T_enum enumeration,
-                            int *count, char *name, int *name_length) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_enum_get_info, (MPI_T_enum enumeration, int *count, char *name, int *name_length),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                            PUBLIC(T_enum_get_item) int PMPI_T_enum_get_item(MPI_T_enum enumeration,
-                                int index, int *value, char *name,
-                                int *name_length) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_enum_get_item, (MPI_T_enum enumeration, int index, int *value, char *name, int *name_length),
+    MPI_T_ERR_INVALID_HANDLE)
 
 #if MPI_VERSION >= 4
-                                NO_NUMBER(T_event_get_num) NO_NUMBER(T_source_get_num)
+NO_NUMBER(T_event_get_num)
+NO_NUMBER(T_source_get_num)
 
-                                    PUBLIC(T_category_get_num_events) int PMPI_T_category_get_num_events(
-                                        int index, int *count)
+static int give_no_events(int index, int *count)
 {
     int code = give_none(index);
     if (code == MPI_SUCCESS) give(count, 0);
     return code;
+}
+
+PUBLIC(T_category_get_num_events)
+int PMPI_T_category_get_num_events(int index, int *count)
+{
+    return give_no_events(index, count);
 }
 
 PUBLIC(T_category_get_events)
@@ -402,73 +405,58 @@ int PMPI_T_category_get_events(int index, int room, int indices[])
     return give_none(index);
 }
 
-PUBLIC(T_source_get_info)
-int PMPI_T_source_get_info(int index, char *name, int *name_length, char *about, int *about_length,
-    MPI_T_source_order *order, MPI_Count *ticks, MPI_Count *most,
-    MPI_Info *info) NONE(MPI_T_ERR_INVALID_INDEX)
+NONE(T_source_get_info,
+    (int index, char *name, int *name_length, char *about, int *about_length,
+        MPI_T_source_order *order, MPI_Count *ticks, MPI_Count *most, MPI_Info *info),
+    MPI_T_ERR_INVALID_INDEX)
 
-    PUBLIC(T_source_get_timestamp) int PMPI_T_source_get_timestamp(
-        int index, MPI_Count *stamp) NONE(MPI_T_ERR_INVALID_INDEX)
+NONE(T_source_get_timestamp, (int index, MPI_Count *stamp), MPI_T_ERR_INVALID_INDEX)
 
-        PUBLIC(T_event_get_info) int PMPI_T_event_get_info(int index, char *name, int *name_length,
-            int *verbosity, MPI_Datatype types[], MPI_Aint displacements[], int *elements,
-            MPI_T_enum *enumeration, MPI_Info *info, char *about, int *about_length,
-            int *bind) NONE(MPI_T_ERR_INVALID_INDEX)
+NONE(T_event_get_info,
+    (int index, char *name, int *name_length, int *verbosity, MPI_Datatype types[],
+        MPI_Aint displacements[], int *elements, MPI_T_enum *enumeration, MPI_Info *info,
+        char *about, int *about_length, int *bind),
+    MPI_T_ERR_INVALID_INDEX)
 
-            PUBLIC(T_event_get_index) int PMPI_T_event_get_index(const char *name, int *index) NONE(
-                MPI_T_ERR_INVALID_NAME)
+NONE(T_event_get_index, (const char *name, int *index), MPI_T_ERR_INVALID_NAME)
 
-                PUBLIC(T_event_handle_alloc) int PMPI_T_event_handle_alloc(int index, void *object,
-                    MPI_Info info,
-                    MPI_T_event_registration *registration) NONE(MPI_T_ERR_INVALID_INDEX)
+NONE(T_event_handle_alloc,
+    (int index, void *object, MPI_Info info, MPI_T_event_registration *registration),
+    MPI_T_ERR_INVALID_INDEX)
 
-                    PUBLIC(T_event_handle_free) int PMPI_T_event_handle_free(
-                        MPI_T_event_registration registration, void *data,
-                        MPI_T_event_free_cb_function *call) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_handle_free,
+    (MPI_T_event_registration registration, void *data, MPI_T_event_free_cb_function *call),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                        PUBLIC(T_event_handle_get_info) int PMPI_T_event_handle_get_info(
-                            MPI_T_event_registration registration,
-                            MPI_Info *info) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_handle_get_info, (MPI_T_event_registration registration, MPI_Info *info),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                            PUBLIC(T_event_handle_set_info) int PMPI_T_event_handle_set_info(
-                                MPI_T_event_registration registration,
-                                MPI_Info info) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_handle_set_info, (MPI_T_event_registration registration, MPI_Info info),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                                PUBLIC(T_event_callback_get_info) int PMPI_T_event_callback_get_info(
-                                    MPI_T_event_registration registration, MPI_T_cb_safety safety,
-                                    MPI_Info *info) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_callback_get_info,
+    (MPI_T_event_registration registration, MPI_T_cb_safety safety, MPI_Info *info),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                                    PUBLIC(T_event_callback_set_info) int PMPI_T_event_callback_set_info(
-                                        MPI_T_event_registration registration,
-                                        MPI_T_cb_safety safety,
-                                        MPI_Info info) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_callback_set_info,
+    (MPI_T_event_registration registration, MPI_T_cb_safety safety, MPI_Info info),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                                        PUBLIC(T_event_register_callback) int PMPI_T_event_register_callback(
-                                            MPI_T_event_registration registration,
-                                            MPI_T_cb_safety safety, MPI_Info info, void *data,
-                                            MPI_T_event_cb_function
-                                                *call) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_register_callback,
+    (MPI_T_event_registration registration, MPI_T_cb_safety safety, MPI_Info info, void *data,
+        MPI_T_event_cb_function *call),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                                            PUBLIC(T_event_set_dropped_handler) int PMPI_T_event_set_dropped_handler(
-                                                MPI_T_event_registration registration,
-                                                MPI_T_event_dropped_cb_function
-                                                    *call) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_set_dropped_handler,
+    (MPI_T_event_registration registration, MPI_T_event_dropped_cb_function *call),
+    MPI_T_ERR_INVALID_HANDLE)
 
-                                                PUBLIC(T_event_read) int PMPI_T_event_read(
-                                                    MPI_T_event_instance event, int element,
-                                                    void *value) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_read, (MPI_T_event_instance event, int element, void *value), MPI_T_ERR_INVALID_HANDLE)
 
-                                                    PUBLIC(T_event_copy) int PMPI_T_event_copy(
-                                                        MPI_T_event_instance event,
-                                                        void *value) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_copy, (MPI_T_event_instance event, void *value), MPI_T_ERR_INVALID_HANDLE)
 
-                                                        PUBLIC(T_event_get_timestamp) int PMPI_T_event_get_timestamp(
-                                                            MPI_T_event_instance event,
-                                                            MPI_Count *
-                                                                stamp) NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(
+    T_event_get_timestamp, (MPI_T_event_instance event, MPI_Count *stamp), MPI_T_ERR_INVALID_HANDLE)
 
-                                                            PUBLIC(T_event_get_source) int PMPI_T_event_get_source(
-                                                                MPI_T_event_instance event,
-                                                                int *source)
-                                                                NONE(MPI_T_ERR_INVALID_HANDLE)
+NONE(T_event_get_source, (MPI_T_event_instance event, int *source), MPI_T_ERR_INVALID_HANDLE)
 #endif

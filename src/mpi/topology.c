@@ -163,6 +163,7 @@ int PMPI_Cart_create(
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_GRID(c, ndims, dims, periods);
     struct comm *d = hark_mpi_comm_of_first(c, size, __func__, &code);
     *newcomm = d ? HANDLE(MPI_Comm, d) : MPI_COMM_NULL;
@@ -291,13 +292,13 @@ int PMPI_Cart_sub(MPI_Comm comm, const int remain[], MPI_Comm *newcomm)
  */
 
 /* A search for factors of a number that are as close to each other as can be: the difference
- * between the greatest and the least is the smallest; of those that have it, those with the
- * greatest first. */
+ * between the greatest and the least is the smallest; then the least the greatest; then the sum of
+ * all the smallest; then the first ones the greatest. */
 struct factors {
     const int *divisor; /* ascending */
     int divisors, count;
     int *now, *best;
-    int64_t difference; /* of the best; < 0: there is none yet */
+    int64_t difference, sum; /* of the best; difference < 0: there is none yet */
 };
 
 static int compare(const int *a, const int *b, int count)
@@ -307,12 +308,23 @@ static int compare(const int *a, const int *b, int count)
     return i == count ? 0 : a[i] < b[i] ? -1 : 1;
 }
 
+static bool better(const struct factors *f, int64_t difference, int64_t sum)
+{
+    int last = f->count - 1;
+    if (f->difference < 0) return true;
+    if (difference != f->difference) return difference < f->difference;
+    if (f->now[last] != f->best[last]) return f->now[last] > f->best[last];
+    if (sum != f->sum) return sum < f->sum;
+    return compare(f->now, f->best, f->count) > 0;
+}
+
 static void consider(struct factors *f)
 {
-    int64_t difference = f->now[0] - f->now[f->count - 1];
-    if (f->difference >= 0 && difference > f->difference) return;
-    if (difference == f->difference && compare(f->now, f->best, f->count) < 0) return;
+    int64_t difference = f->now[0] - f->now[f->count - 1], sum = 0;
+    for (int i = 0; i < f->count; i++) sum += f->now[i];
+    if (!better(f, difference, sum)) return;
     f->difference = difference;
+    f->sum = sum;
     memcpy(f->best, f->now, (size_t)f->count * sizeof *f->best);
 }
 
@@ -457,6 +469,7 @@ int PMPI_Graph_create(
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_INTRA(c);
     int code = check_graph(c, nnodes, index, edges, __func__);
     if (code) return code;
@@ -589,6 +602,7 @@ int PMPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sourc
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_INTRA(c);
     int code = check_ranks(c, indegree, sources, "sources", __func__);
     if (!code) code = check_ranks(c, outdegree, destinations, "destinations", __func__);
@@ -689,6 +703,7 @@ int PMPI_Dist_graph_create(MPI_Comm comm, int n, const int sources[], const int 
     (void)reorder;
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
+    *newcomm = MPI_COMM_NULL;
     NEED_INTRA(c);
     int code, given, count;
     struct edge *mine =

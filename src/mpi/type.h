@@ -67,4 +67,15 @@ void hark_mpi_type_copy(const void *from, size_t from_count, const struct type *
     size_t to_count, const struct type *to_type);
 void hark_mpi_type_release(struct type *t);
 
+/* Extended numbers have 10 bytes of 16: what is in the others differs from run to run, and must not
+ * be in messages, which are compared with those that were sent before a failure. */
+static inline bool hark_mpi_has_padding(const struct type *t)
+{
+    return LDBL_MANT_DIG == 64 && t->size > 0 &&
+           (t->element == ELEMENT_LONG_DOUBLE || t->element == ELEMENT_COMPLEX_LONG_DOUBLE ||
+               t->element == ELEMENT_PAIR_LONG_DOUBLE);
+}
+/* Of elements of such a type that are packed, as many bytes as they have. */
+void hark_mpi_clear_padding(const struct type *t, void *packed, size_t length);
+
 #endif

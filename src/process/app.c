@@ -13,6 +13,7 @@
 #include "interval.h"
 #include "journal.h"
 #include "observe.h"
+#include "queue.h"
 #include "rollback.h"
 
 struct app hark_app;
@@ -201,11 +202,11 @@ void hark_app_waits(struct hark_waits *w)
     *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT,
         .calls = hark_process_number("wave.calls") + hark_app.inside};
     for (const struct hark_message *m = hark_app.first; m; m = m->next) {
-        if (!of_the_application(m->ctx))
+        if (!of_the_application(hark_queue_context(m)))
             continue; /* of a collective call: whoever has not come to it is named anyway */
         if (w->untaken++) continue;
         w->untaken_from = (int32_t)m->from;
-        w->untaken_tag = m->tag & hark_app_mask(0, m->ctx);
+        w->untaken_tag = (int32_t)m->tag & hark_app_mask(0, m->ctx);
     }
     if (hark_app.call == NULL) return;
     snprintf(
@@ -362,7 +363,8 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
     if (__builtin_expect(hark_prologue.replaying, 0)) return HARK_A_OK; /* it was sent long ago */
     int status = ready_to_send(data, length);
     if (status < 0) return status;
-    check_sent(hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length));
+    check_sent(hark_driver_send(
+        P.driver, (uint32_t)to, hark_app_channel(ctx), hark_app_wire_tag(ctx, tag), data, length));
     count_traffic(to, length);
     return HARK_A_OK;
 }

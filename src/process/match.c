@@ -44,7 +44,8 @@ static void note_taken(const struct hark_message *m)
         hark_app.taken = more;
         hark_app.taken_room = room;
     }
-    hark_app.taken[hark_app.taken_count++] = (struct taken){(int)m->from, m->tag, m->ctx};
+    hark_app.taken[hark_app.taken_count++] =
+        (struct taken){(int)m->from, (int32_t)m->tag, hark_queue_context(m)};
 }
 
 /* r takes m. */
@@ -55,7 +56,7 @@ static inline void fill(struct hark_request *r, const struct hark_message *m)
     else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
     if (hark_queue_marked(m)) note_taken(m);
     hark_queue_unpost(r);
-    r->info = (struct hark_info){(int)m->from, m->tag, m->length};
+    r->info = (struct hark_info){(int)m->from, (int32_t)m->tag, m->length};
     r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
     r->done = true;
     r->reserved = false;
@@ -104,7 +105,8 @@ static bool take_recorded(void)
 {
     struct hark_message m;
     if (!hark_prologue_next(&m)) return false;
-    struct hark_request *r = hark_queue_claimant_of(NULL, m.from, m.ctx, m.tag, NULL);
+    struct hark_request *r =
+        hark_queue_claimant_of(NULL, m.from, hark_queue_context(&m), (int32_t)m.tag, NULL);
     if (r == NULL) return false;
     fill(r, &m);
     hark_prologue_take();
@@ -116,7 +118,7 @@ static void take_recorded_for(const struct hark_request *r)
 {
     struct hark_message m;
     while (!r->done && hark_prologue_next(&m) &&
-           (hark_queue_fits(r, m.from, m.ctx, m.tag) || hark_queue_marked(&m)))
+           (hark_queue_fits_message(r, &m) || hark_queue_marked(&m)))
         if (!take_recorded()) return;
 }
 
@@ -150,8 +152,10 @@ static inline void take(struct hark_request *r)
 
 /* Straight into the waiting receive's memory, if no other message and no other receive has a claim.
  */
-void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t wire_tag, uint64_t length)
 {
+    const uint16_t ctx = hark_app_context(channel, wire_tag);
+    const int32_t tag = (int32_t)wire_tag;
     struct hark_request *r = hark_app.waiting;
     (void)self;
     if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || r->land ||
@@ -199,7 +203,8 @@ void hark_app_handup(void *self, struct hark_message *m)
     }
     if (r == NULL || hark_app.delivering || r->done || r->reserved ||
         !hark_queue_fits_message(r, m) ||
-        hark_queue_claimant_of(r, m->from, m->ctx, m->tag, NULL) != r || hark_queue_first(r)) {
+        hark_queue_claimant_of(r, m->from, hark_queue_context(m), (int32_t)m->tag, NULL) != r ||
+        hark_queue_first(r)) {
         keep(m);
         return;
     }
@@ -511,7 +516,7 @@ bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info)
     const struct hark_message *m = seen_before(from, ctx, tag);
     if (m == NULL) m = see(from, ctx, tag);
     if (m == NULL) return false;
-    struct hark_info found = {(int)m->from, m->tag, m->length};
+    struct hark_info found = {(int)m->from, (int32_t)m->tag, m->length};
     if (hark_prologue.recording) hark_prologue_seen(&found, ctx);
     if (info) *info = found;
     return true;

@@ -16,7 +16,7 @@ struct event { /* then the payload of a delivery, filled up to 8 bytes */
     uint32_t kind, from;
     int32_t tag;
     uint32_t ctx;
-    uint64_t length;
+    uint64_t length; /* of the message; of MISSED how often in a row */
 };
 
 /* ---- recording --------------------------------------------------------------------------------
@@ -56,6 +56,7 @@ static size_t filled(uint64_t length)
 static void record(struct event e, const void *payload)
 {
     size_t length = payload ? (size_t)e.length : 0;
+    Q.missed = 0;
     if (!make_room(sizeof e + filled(length))) return;
     memcpy(Q.bytes + Q.length, &e, sizeof e);
     Q.length += sizeof e;
@@ -67,7 +68,9 @@ static void record(struct event e, const void *payload)
 
 void hark_prologue_delivered(const struct hark_message *m)
 {
-    record((struct event){DELIVERED, m->from, m->tag, m->ctx, m->length}, m->payload);
+    record((struct event){DELIVERED, m->from, (int32_t)m->tag, hark_app_context(m->ctx, m->tag),
+               m->length},
+        m->payload);
 }
 
 void hark_prologue_seen(const struct hark_info *info, uint16_t ctx)
@@ -75,9 +78,18 @@ void hark_prologue_seen(const struct hark_info *info, uint16_t ctx)
     record((struct event){SEEN, (uint32_t)info->source, info->tag, ctx, info->length}, NULL);
 }
 
+/* A program that polls misses often. */
 void hark_prologue_missed(void)
 {
-    record((struct event){.kind = MISSED}, NULL);
+    struct event e;
+    if (Q.missed == 0) {
+        record((struct event){.kind = MISSED}, NULL);
+        if (Q.lost) return;
+        Q.missed = Q.length;
+    }
+    memcpy(&e, Q.bytes + Q.missed - sizeof e, sizeof e);
+    e.length++;
+    memcpy(Q.bytes + Q.missed - sizeof e, &e, sizeof e);
 }
 
 void hark_prologue_end(void)
@@ -120,8 +132,8 @@ bool hark_prologue_next(struct hark_message *m)
     struct event e;
     if (!event_at_hand(&e) || e.kind != DELIVERED) return false;
     *m = (struct hark_message){.from = e.from,
-        .tag = e.tag,
-        .ctx = (uint16_t)e.ctx,
+        .tag = hark_app_wire_tag((uint16_t)e.ctx, e.tag),
+        .ctx = hark_app_channel((uint16_t)e.ctx),
         .length = e.length,
         .payload = Q.bytes + Q.next + sizeof e};
     return true;
@@ -147,6 +159,9 @@ bool hark_prologue_miss(void)
 {
     struct event e;
     if (!event_at_hand(&e) || e.kind != MISSED) hark_prologue_differs();
-    hark_prologue_take();
+    if (++Q.missed == e.length) {
+        Q.missed = 0;
+        hark_prologue_take();
+    }
     return true;
 }

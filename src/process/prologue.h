@@ -24,6 +24,9 @@ extern struct prologue {
     bool recording, replaying;
     uint8_t *bytes; /* what was recorded, or is replayed */
     size_t length, room, next;
+    /* Recording: behind the last event, if that is a miss; else 0. Replaying: misses given of the
+     * one at hand. */
+    size_t missed;
     bool lost; /* it was longer than the limit */
 } hark_prologue;
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -60,6 +61,7 @@ static void execute(const struct child *c)
     if (p->directory && chdir(p->directory) < 0) return;
     for (char *const *v = p->environment; v && *v; v++)
         if (putenv(*v) != 0) return;
+    if (p->same_addresses) (void)personality(ADDR_NO_RANDOMIZE);
     if (preload(c->s->o->preload)) execvp(p->file ? p->file : p->argv[0], p->argv);
 }
 

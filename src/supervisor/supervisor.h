@@ -23,6 +23,7 @@ struct hark_run_program {  /* what some of the ranks run */
     const char *directory; /* their working directory; NULL: ours */
     char *const *environment; /* "NAME=VALUE": what they have beside our environment, or instead of
                                  what is there; NULL behind the last; NULL: nothing */
+    bool same_addresses;         /* without address randomization, where the system permits that */
 };
 
 struct hark_run_options {

@@ -3,14 +3,13 @@
 # stderr, exits with 0, and prints the same each time.
 # run.sh HARK LIBRARY PROGRAM [SIZE...]
 # MORE has options of hark run for those runs in which processes die, KILLS which, with LAST for the last rank. ARGUMENTS
-# come behind the size. The program says SAID, on stderr behind "hark: ", in one of these runs at least. LIBRARY is to be
-# preloaded; if it is empty, hark run chooses.
-hark=$(readlink -f "$1") library=$2 program=$(readlink -f "$3"); shift 3
+# come behind the size. The program or hark says SAID, on stderr behind "hark: ", in one of these runs at least.
+hark=$(readlink -f "$1") program=$(readlink -f "$3"); shift 3
 . "$(dirname "$0")/../shell.sh"
 
 runs() { # what; then arguments of hark run
   local what=$1; shift
-  "$hark" run -n "$size" "$@" -- ${library:+env LD_PRELOAD="$library"} "$program" "$size" ${ARGUMENTS:-} >out 2>err </dev/null
+  "$hark" run -n "$size" "$@" -- "$program" "$size" ${ARGUMENTS:-} >out 2>err </dev/null
   local status=$?
   if [ $status = 0 ] && ! grep -v '^hark: ' err | grep -q .; then good; else bad "$what: exit $status"; fi
 }

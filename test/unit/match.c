@@ -112,7 +112,8 @@ static void begin(uint32_t i)
 {
     struct sent *s = &world.sent[i];
     if (s->way != PLACED || s->place) return;
-    s->place = hark_app_place(NULL, s->from, s->ctx, s->tag, s->length);
+    s->place = hark_app_place(
+        NULL, s->from, hark_app_channel(s->ctx), hark_app_wire_tag(s->ctx, s->tag), s->length);
     if (s->place) memset(s->place, 0xee, s->length);
     else s->way = HELD;
 }
@@ -134,8 +135,8 @@ static void hand_up(void)
     uint8_t borrowed[LONGEST];
     begin(i);
     struct hark_message m = {.from = s->from,
-                            .tag = s->tag,
-                            .ctx = s->ctx,
+                            .tag = hark_app_wire_tag(s->ctx, s->tag),
+                            .ctx = hark_app_channel(s->ctx),
                             .ssn = i,
                             .length = s->length},
                         *whole = &m;
