@@ -457,12 +457,25 @@ static void take_back(void)
 {
     for (size_t i = 0; i < hark_app.region_count; i++) {
         const struct hark_region *r = &hark_app.region[i];
-        memcpy((void *)(uintptr_t)r->at, saved_of(r)->at, r->length);
+        if (r->at != saved_of(r)->at) memcpy((void *)(uintptr_t)r->at, saved_of(r)->at, r->length);
     }
     hark_app.own[2] = hark_app.own_saved[2];
     const struct hark_region *above =
         of_hark(hark_app.saved, hark_app.saved_count, CAPTURED_REGION);
     if (above && hark_app.restore) hark_app.restore(above->at, (size_t)above->length);
+}
+
+int hark_saved(uint64_t id, const void **at, size_t *length)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (at == NULL || length == NULL || IS_OF_HARK(id)) return HARK_A_EARGUMENT;
+    for (uint32_t k = 0; hark_app.saved && k < hark_app.saved_count; k++) {
+        if (hark_app.saved[k].id != id) continue;
+        *at = hark_app.saved[k].at;
+        *length = (size_t)hark_app.saved[k].length;
+        return HARK_A_OK;
+    }
+    return HARK_A_EREGION;
 }
 
 int hark_restarted(uint64_t *restarted)

@@ -115,7 +115,8 @@ _Noreturn void hark_prologue_differs(void)
     hark_process_fatal(
         "rank %u begins its program again, and does not communicate before hark_restarted as it "
         "did in its first execution: what it does there must depend only on its arguments, files "
-        "and messages",
+        "and messages, and it must take its memory back at the same place (hark_restarted, or "
+        "VELOC_Restart after VELOC_Restart_test)",
         P.setup.rank);
 }
 
