@@ -2,7 +2,8 @@
 # A program of MPI under hark: without failures, and under several protocols with processes that die. It prints nothing on
 # stderr, exits with 0, and prints the same each time.
 # run.sh HARK LIBRARY PROGRAM [SIZE...]
-# MORE has options of hark run for those runs in which processes die, KILLS which, with LAST for the last rank.
+# MORE has options of hark run for those runs in which processes die, KILLS which, with LAST for the last rank; PROTOCOLS
+# are those that suit the program, if not all do.
 hark=$(readlink -f "$1") library=$2 program=$(readlink -f "$3"); shift 3
 . "$(dirname "$0")/../shell.sh"
 
@@ -17,7 +18,7 @@ kills=${KILLS:---kill LAST@40 --kill 0@300}
 for size in "${@:-4}"; do
   runs "$size processes" --protocol none
   mv out expected
-  for protocol in coordinated hydee sendet scmel team camel; do
+  for protocol in ${PROTOCOLS:-coordinated hydee sendet scmel team camel}; do
     chosen || continue
     runs "$protocol, $size processes, two die" --protocol $protocol ${MORE:-} ${kills//LAST/$((size - 1))}
     is "$protocol, $size processes: the answer" "$(cat expected)" "$(cat out)"
