@@ -1,6 +1,7 @@
 /* Windows: how they are made and freed, and what a program may ask of them. */
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -217,10 +218,30 @@ CREATE(Win_create_c, MPI_Aint)
 ALLOCATE(Win_allocate, int)
 ALLOCATE(Win_allocate_c, MPI_Aint)
 
+/* Is a process that fails brought back? */
+static bool recovers(void)
+{
+    return hark_process.protocol->manual->programs != HARK_FOR_NOTHING;
+}
+
+/* Programs send each other addresses of what is attached. A process that begins again has the same
+ * ones only if Linux does not choose them at random. */
+static void need_same_addresses(const char *call)
+{
+    int persona = personality(0xffffffff);
+    if (!recovers() || (persona >= 0 && persona & ADDR_NO_RANDOMIZE)) return;
+    hark_mpi_fatal(1,
+        "%s: the addresses of attached memory would be others in a process that begins again: run "
+        "the program under setarch -R, as in `hark run ... -- setarch -R ./program`, or with "
+        "--protocol %s",
+        call + 1, hark_protocol_for(HARK_FOR_NOTHING)->name);
+}
+
 PUBLIC(Win_create_dynamic)
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     NEED_OPEN();
+    need_same_addresses(__func__);
     return create(&(struct wanted){__func__, NULL, 0, 1, info, comm, win}, MPI_WIN_FLAVOR_DYNAMIC);
 }
 
@@ -269,12 +290,11 @@ static int allocate_shared(const struct wanted *n)
     int code = check(n, &c, &info);
     if (code) return code;
     if (c->size == 1) return allocate(n, MPI_WIN_FLAVOR_SHARED);
-    const struct hark_protocol *none = hark_protocol_for(HARK_FOR_NOTHING);
-    if (hark_process.protocol != none)
+    if (recovers())
         hark_mpi_fatal(1,
             "%s: memory that %d processes share does not survive the failure of one: use "
             "MPI_Win_allocate, or run with --protocol %s",
-            n->call + 1, c->size, none->name);
+            n->call + 1, c->size, hark_protocol_for(HARK_FOR_NOTHING)->name);
     struct window *w = make(c, MPI_WIN_FLAVOR_SHARED, info);
     NEED_THAT(c, w, MPI_ERR_OTHER, NO_CONTEXT);
     w->bytes = n->bytes;

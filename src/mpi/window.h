@@ -158,7 +158,9 @@ int hark_mpi_access_queue(struct window *w, const struct access *a);
 int hark_mpi_lane_send(struct window *w, int target, uint32_t flags, int tag);
 /* Waits for all replies that are to come, and puts results where the program wants them. */
 int hark_mpi_lane_collect(struct window *w, int target, const char *call);
-/* Both, of a target that is locked. */
+/* A reply has come: its results. */
+void hark_mpi_lane_take(struct lane *l, const uint8_t *bytes, size_t length);
+/* Sends and collects, of a target that is locked. */
 int hark_mpi_lane_flush(struct window *w, int target, uint32_t flags, const char *call);
 
 /* ---- the target: window_serve.c ---------------------------------------------------------------
@@ -169,9 +171,13 @@ void hark_mpi_window_listen(struct window *w);
 void hark_mpi_window_deaf(struct window *w);
 /* A request has been taken in this context: serves it, or keeps it. */
 void hark_mpi_window_taken(uint16_t context);
+/* A process asks itself: without a message, for what it does then depends on no time either. */
+void hark_mpi_window_ask_self(struct window *w, const uint8_t *bytes, size_t length);
+/* Serves a request that has arrived, if there is one: for loops that wait for memory to change. */
+void hark_mpi_window_look(struct window *w, const char *call);
 /* Serves all that can be served now. */
 void hark_mpi_window_serve(struct window *w);
-/* Carries a message out. With WANTS_REPLY its results go back. */
+/* Carries a message out. If it wants a reply its results go back. */
 void hark_mpi_window_apply(struct window *w, int from, const uint8_t *bytes, size_t length);
 /* Has each process of MPI_Win_post called MPI_Win_complete? */
 bool hark_mpi_window_completed(const struct window *w);

@@ -331,8 +331,6 @@ PUBLIC(Win_sync)
 int PMPI_Win_sync(MPI_Win win)
 {
     NEED_WINDOW(w, win);
-    hark_process_poll();
-    while (!hark_app_serve() && !hark_app_missed())
-        hark_app_wait("MPI_Win_sync", HARK_WAITS_MESSAGE, &w->receive, 1);
+    hark_mpi_window_look(w, "MPI_Win_sync");
     return MPI_SUCCESS;
 }

@@ -152,11 +152,22 @@ int hark_mpi_access_queue(struct window *w, const struct access *a)
 /* ---- messages ---------------------------------------------------------------------------------
  */
 
+static bool is_own(const struct window *w, int target)
+{
+    return target == w->comm->rank;
+}
+
 static uint32_t lock_flags(struct lane *l)
 {
     if (l->lock == LOCK_NONE || l->lock_is_sent) return 0;
     l->lock_is_sent = true;
     return l->lock == LOCK_SHARED ? LOCKS_SHARED : LOCKS_EXCLUSIVE;
+}
+
+static int send_message(struct window *w, const struct lane *l, int target, int tag)
+{
+    return hark_app_send(l->bytes, l->length, hark_mpi_group_world_rank(w->comm->group, target),
+        hark_mpi_context(w->comm, OF_WINDOWS), tag | (tag == TAG_REQUEST ? HARK_APP_MARK : 0));
 }
 
 int hark_mpi_lane_send(struct window *w, int target, uint32_t flags, int tag)
@@ -166,47 +177,50 @@ int hark_mpi_lane_send(struct window *w, int target, uint32_t flags, int tag)
     if (tag == TAG_REQUEST && !(flags & OF_EPOCH)) flags |= lock_flags(l);
     struct window_head head = {flags, l->accesses};
     memcpy(l->bytes, &head, sizeof head);
-    int status =
-        hark_app_send(l->bytes, l->length, hark_mpi_group_world_rank(w->comm->group, target),
-            hark_mpi_context(w->comm, OF_WINDOWS), tag | (tag == TAG_REQUEST ? HARK_APP_MARK : 0));
+    l->unsure = !(flags & WANTS_REPLY);
+    if (flags & WANTS_REPLY) l->replies++;
+    l->wanted = 0;
+    int status = HARK_A_OK;
+    if (is_own(w, target) && tag == TAG_REQUEST) hark_mpi_window_ask_self(w, l->bytes, l->length);
+    else status = send_message(w, l, target, tag);
     l->length = 0;
     l->accesses = 0;
-    l->wanted = 0;
     if (l->room > FULL) {
         free(l->bytes);
         l->bytes = NULL;
         l->room = 0;
     }
-    l->unsure = !(flags & WANTS_REPLY);
-    if (flags & WANTS_REPLY) l->replies++;
     return status;
 }
 
-static void take_results(struct lane *l, const struct arrived *a)
+void hark_mpi_lane_take(struct lane *l, const uint8_t *bytes, size_t length)
 {
-    for (size_t at = 0; at < a->length;) {
+    for (size_t at = 0; at < length;) {
         struct result *r = l->first;
-        if (r == NULL || r->bytes > a->length - at)
+        if (r == NULL || r->bytes > length - at)
             hark_mpi_fatal(
-                1, "a reply of a window has %zu bytes more than were asked for", a->length - at);
-        hark_mpi_unpack(r->type, r->count, r->at, 0, a->bytes + at, r->bytes);
+                1, "a reply of a window has %zu bytes more than were asked for", length - at);
+        hark_mpi_unpack(r->type, r->count, r->at, 0, bytes + at, r->bytes);
         at += r->bytes;
         l->first = r->next;
         if (l->first == NULL) l->last = NULL;
         hark_mpi_type_release(r->type);
         free(r);
     }
+    l->replies--;
 }
 
 int hark_mpi_lane_collect(struct window *w, int target, const char *call)
 {
     struct lane *l = &w->lane[target];
     int worst = HARK_A_OK;
-    for (; l->replies; l->replies--) {
+    while (is_own(w, target) && l->replies) /* a lock that another has */
+        if (!hark_app_serve()) hark_app_wait(call, HARK_WAITS_MESSAGE, &w->receive, 1);
+    while (l->replies) {
         struct arrived a;
         int status = hark_mpi_window_receive(w, target, OF_ACKNOWLEDGEMENTS, 0, &a, call);
         if (status < 0) worst = status;
-        take_results(l, &a);
+        hark_mpi_lane_take(l, a.bytes, a.length);
         free(a.bytes);
     }
     return worst;
@@ -214,6 +228,7 @@ int hark_mpi_lane_collect(struct window *w, int target, const char *call)
 
 int hark_mpi_lane_flush(struct window *w, int target, uint32_t flags, const char *call)
 {
+    if (is_own(w, target)) hark_mpi_window_look(w, call);
     int status = hark_mpi_lane_send(w, target, flags | WANTS_REPLY, TAG_REQUEST);
     int collected = hark_mpi_lane_collect(w, target, call);
     return status < 0 ? status : collected;

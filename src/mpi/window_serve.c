@@ -151,6 +151,10 @@ static size_t bytes_wanted(struct window *w, const uint8_t *bytes, uint32_t acce
 
 static void reply(struct window *w, int to, const uint8_t *results, size_t length)
 {
+    if (to == w->comm->rank) {
+        hark_mpi_lane_take(&w->lane[to], results, length);
+        return;
+    }
     int status = hark_app_send(results, length, hark_mpi_group_world_rank(w->comm->group, to),
         hark_mpi_context(w->comm, OF_ACKNOWLEDGEMENTS), 0);
     if (status < 0) hark_mpi_fatal(1, "a reply of a window: %s", hark_app_error(status));
@@ -269,19 +273,41 @@ void hark_mpi_window_deaf(struct window *w)
     w->receive.done = true;
 }
 
+/* Takes over the bytes. */
+static void arrive(struct window *w, int from, uint8_t *bytes, size_t length)
+{
+    struct pending *p = hark_mpi_memory(sizeof *p);
+    *p = (struct pending){NULL, from, length, bytes};
+    *w->last = p;
+    w->last = &p->next;
+    hark_mpi_window_serve(w);
+}
+
 void hark_mpi_window_taken(uint16_t context)
 {
     struct window *w = hark_mpi_windows;
     while (w && hark_mpi_context(w->comm, OF_WINDOWS) != context) w = w->next;
     if (w == NULL || w->landed == NULL) return;
-    struct pending *p = hark_mpi_memory(sizeof *p);
-    *p = (struct pending){NULL, hark_mpi_group_local_rank(w->comm->group, w->receive.info.source),
-        w->landed_length, w->landed};
+    uint8_t *landed = w->landed;
+    int from = hark_mpi_group_local_rank(w->comm->group, w->receive.info.source);
     w->landed = NULL;
-    *w->last = p;
-    w->last = &p->next;
     hark_mpi_window_listen(w);
-    hark_mpi_window_serve(w);
+    arrive(w, from, landed, w->landed_length);
+}
+
+void hark_mpi_window_ask_self(struct window *w, const uint8_t *bytes, size_t length)
+{
+    uint8_t *copy = hark_mpi_memory(length);
+    memcpy(copy, bytes, length);
+    arrive(w, w->comm->rank, copy, length);
+}
+
+/* That nothing had arrived counts: a process that executes again has to see it as often. */
+void hark_mpi_window_look(struct window *w, const char *call)
+{
+    hark_process_poll();
+    while (!hark_app_serve() && !hark_app_missed())
+        hark_app_wait(call, HARK_WAITS_MESSAGE, &w->receive, 1);
 }
 
 static void land_any(struct hark_request *r, const void *payload, size_t length)

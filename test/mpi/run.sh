@@ -3,13 +3,13 @@
 # stderr, exits with 0, and prints the same each time.
 # run.sh HARK LIBRARY PROGRAM [SIZE...]
 # MORE has options of hark run for those runs in which processes die, KILLS which, with LAST for the last rank; PROTOCOLS
-# are those that suit the program, if not all do.
+# are those that suit the program, if not all do; WRAP is a command that runs it.
 hark=$(readlink -f "$1") library=$2 program=$(readlink -f "$3"); shift 3
 . "$(dirname "$0")/../shell.sh"
 
 runs() { # what; then arguments of hark run
   local what=$1; shift
-  "$hark" run -n "$size" "$@" -- env LD_PRELOAD="$library" "$program" "$size" >out 2>err </dev/null
+  "$hark" run -n "$size" "$@" -- ${WRAP:-} env LD_PRELOAD="$library" "$program" "$size" >out 2>err </dev/null
   local status=$?
   if [ $status = 0 ] && ! grep -v '^hark: ' err | grep -q .; then good; else bad "$what: exit $status"; fi
 }

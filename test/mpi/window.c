@@ -267,25 +267,6 @@ static void signal_by_memory(void)
 /* ---- windows ----------------------------------------------------------------------------------
  */
 
-static void dynamic(void)
-{
-    int memory[4] = {rank, 0, 0, 0}, got;
-    MPI_Aint here, *at = malloc((size_t)size * sizeof *at);
-    MPI_Win win;
-    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
-    MPI_Win_attach(win, memory, sizeof memory);
-    MPI_Get_address(memory, &here);
-    MPI_Allgather(&here, 1, MPI_AINT, at, 1, MPI_AINT, MPI_COMM_WORLD);
-    MPI_Win_fence(0, win);
-    MPI_Put(&rank, 1, MPI_INT, next(1), MPI_Aint_add(at[next(1)], 4), 1, MPI_INT, win);
-    MPI_Get(&got, 1, MPI_INT, next(1), at[next(1)], 1, MPI_INT, win);
-    MPI_Win_fence(0, win);
-    CHECK(memory[1] == before(1) && got == next(1), "%d and %d", memory[1], got);
-    MPI_Win_detach(win, memory);
-    MPI_Win_free(&win);
-    free(at);
-}
-
 static int deleted;
 static int on_delete(MPI_Win win, int keyval, void *value, void *extra)
 {
@@ -375,7 +356,6 @@ int main(int argc, char *argv[])
     reply_before_wait();
     long longs = shared();
     signal_by_memory();
-    dynamic();
     what_they_tell();
     errors();
     if (rank == 0) printf("%.17g %ld\n", sum, longs);
