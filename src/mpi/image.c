@@ -1,6 +1,6 @@
-/* What a checkpoint holds of the MPI library: groups, communicators, requests and files
- * (file_image.c). Each keeps its handle, so that variables of the program that hold handles may be
- * protected.
+/* What a checkpoint holds of the MPI library: groups, communicators, requests, windows and
+ * files (file_image.c). Each keeps its handle, so that variables of the program that hold handles
+ * may be protected.
  *
  * A restart executes the beginning of the program again (prologue.h), which makes the objects that
  * it made there the first time. hark_restarted then gives back what was in the image: communicators
@@ -10,7 +10,7 @@
  */
 #include "internal.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* ---- bytes ------------------------------------------------------------------------------------
  */
@@ -266,16 +266,22 @@ static void put_request(const struct request *r)
     put(&r->status, sizeof r->status);
 }
 
+/* A window always has a receive, which is posted again when it is given back. */
+static bool of_window(const struct hark_request *h)
+{
+    return h->ctx % 4 == OF_WINDOWS;
+}
+
 static void put_requests(void)
 {
     put_int(count_made(KIND_REQUEST));
     for (EACH_MADE(KIND_REQUEST, at)) put_request(made(KIND_REQUEST, at));
     /* Receives match in the order in which they were posted. */
     uint32_t posted = 0;
-    for (const struct hark_request *h = hark_app.posted; h; h = h->next) posted++;
+    for (const struct hark_request *h = hark_app.posted; h; h = h->next) posted += !of_window(h);
     put_int(posted);
     for (const struct hark_request *h = hark_app.posted; h; h = h->next)
-        put_int(hark_mpi_request_of(h)->o.number);
+        if (!of_window(h)) put_int(hark_mpi_request_of(h)->o.number);
 }
 
 static struct type *numbered_type(int64_t number)
@@ -355,7 +361,7 @@ static bool may_capture(void)
         if (r->what == REQUEST_COLLECTIVE || r->what == REQUEST_GENERALIZED) return false;
         if (r->what == REQUEST_RECEIVE && !place_of(r, &p)) return false;
     }
-    return count_made(KIND_MESSAGE) == 0;
+    return count_made(KIND_MESSAGE) == 0 && hark_mpi_windows_may_capture();
 }
 
 static bool capture(const void **bytes, size_t *length)
@@ -369,6 +375,7 @@ static bool capture(const void **bytes, size_t *length)
     put_comms();
     put_requests();
     hark_mpi_files_put(put);
+    hark_mpi_windows_put(put);
     *bytes = image.at;
     *length = image.length;
     return true;
@@ -386,6 +393,7 @@ static void restore(const void *bytes, size_t length)
     get_comms();
     get_requests();
     hark_mpi_files_get(get);
+    hark_mpi_windows_get(get);
     hark_mpi_slots_restored();
 #if !defined(HARK_MPI_MPICH)
     if ((base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base) ||

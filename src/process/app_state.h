@@ -147,6 +147,9 @@ void hark_app_unpost(struct hark_request *r); /* one that is not done */
 /* Takes what has arrived; no more than a look at the transport. */
 void hark_app_try(struct hark_request *r);
 void hark_app_complete(struct hark_request *r, const char *call); /* waits until it is done */
+/* Takes marked messages that posted receives fit, and acknowledges them; no more than a look at
+ * what has been handed up. False: there are none. For calls that wait for no request. */
+bool hark_app_serve(void);
 /* A test or a look has found nothing. False: the protocol wants it to look again, once something
  * has come. */
 bool hark_app_missed(void);

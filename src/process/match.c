@@ -114,13 +114,21 @@ static bool take_recorded(void)
     return true;
 }
 
-/* A marked message is taken in whatever call comes next; any other by a call that asks for r. */
+static inline void acknowledge(void)
+{
+    if (hark_app.taken_count && hark_app.acknowledge) hark_app.acknowledge();
+}
+
+/* A marked message is taken in whatever call comes next; any other by a call that asks for r. The
+ * receive that takes the next one may be posted when this one is acknowledged. */
 static void take_recorded_for(const struct hark_request *r)
 {
     struct hark_message m;
     while (!r->done && hark_prologue_next(&m) &&
-           (hark_queue_fits_message(r, &m) || hark_queue_marked(&m)))
+           (hark_queue_fits_message(r, &m) || hark_queue_marked(&m))) {
         if (!take_recorded()) return;
+        acknowledge();
+    }
 }
 
 /* Completes r from what has been handed up, if that can be. A replay may put one off that a look
@@ -225,9 +233,10 @@ static int valid(const void *data, size_t room, int from, int tag)
 }
 
 /* Whoever sends a marked message waits until a receive takes it: any posted one does, whatever this
- * process waits for, once it has taken what was sent before. */
-static void take_marked(void)
+ * process waits for, once it has taken what was sent before. False: none was taken. */
+static bool take_marked(void)
 {
+    bool any = false;
     for (struct hark_message *m = hark_queue_marked_first(), *next; m; m = next) {
         next = m->next;
         struct hark_request *q = hark_queue_marked(m) ? hark_queue_claimant(NULL, m) : NULL;
@@ -237,20 +246,18 @@ static void take_marked(void)
         hark_queue_remove(x);
         hark_driver_drop(P.driver, x);
         next = hark_queue_marked_first();
+        any = true;
     }
-}
-
-static inline void acknowledge(void)
-{
-    if (hark_app.taken_count && hark_app.acknowledge) hark_app.acknowledge();
+    return any;
 }
 
 /* Inside the application's call `call`. */
 static void complete_recorded(const struct hark_request *r)
 {
-    while (!r->done)
+    while (!r->done) {
         if (!take_recorded()) hark_prologue_differs();
-    acknowledge();
+        acknowledge();
+    }
 }
 
 void hark_app_complete(struct hark_request *r, const char *call)
@@ -262,9 +269,9 @@ void hark_app_complete(struct hark_request *r, const char *call)
     hark_app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
     for (take(r); !r->done; take(r)) {
-        if (hark_app.marked) take_marked();
+        bool more = hark_app.marked && take_marked(); /* r's turn may have come in a replay */
         acknowledge();
-        if (!r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+        if (!more && !r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
     }
     hark_app.waiting = NULL;
     acknowledge();
@@ -273,8 +280,24 @@ void hark_app_complete(struct hark_request *r, const char *call)
 void hark_app_try(struct hark_request *r)
 {
     if (!r->done) take(r);
-    if (!r->done && hark_app.marked) take_marked();
+    while (!r->done && hark_app.marked && take_marked()) {
+        acknowledge();
+        take(r);
+    }
     acknowledge();
+}
+
+static bool take_recorded_marked(void)
+{
+    struct hark_message m;
+    return hark_prologue_next(&m) && hark_queue_marked(&m) && take_recorded();
+}
+
+bool hark_app_serve(void)
+{
+    bool any = hark_prologue.replaying ? take_recorded_marked() : hark_app.marked && take_marked();
+    acknowledge();
+    return any;
 }
 
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
