@@ -39,14 +39,19 @@ static const char *s(uint64_t count)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static void print_sent(
-    const char *path, const struct hark_recording_entry *e, bool is, bool contents)
+static void print_sent(const char *path, const struct hark_difference *d, bool first)
 {
-    if (!is) printf("    %s: no such message\n", path);
-    else
-        printf("    %s: tag %" PRId32 ", %" PRIu64 " byte%s%s", path, e->tag, e->length,
-            s(e->length), contents ? "" : "\n");
-    if (is && contents) printf(", digest %016" PRIx64 "\n", e->digest);
+    const struct hark_recording_entry *e = first ? &d->a : &d->b;
+    const bool both = d->in_first && d->in_second, other = both && d->a.ctx != d->b.ctx;
+    if (!(first ? d->in_first : d->in_second)) {
+        printf("    %s: no such message\n", path);
+        return;
+    }
+    printf("    %s: tag %" PRId32 ", %" PRIu64 " byte%s", path, e->tag, e->length, s(e->length));
+    if (other) printf(", context %u", e->ctx);
+    if (both && !other && d->a.tag == d->b.tag && d->a.length == d->b.length)
+        printf(", digest %016" PRIx64, e->digest);
+    puts("");
 }
 
 /* "b and 2 more recordings": those that differ. */
@@ -62,8 +67,6 @@ static void print_send(const struct hark_cli_compared *c, uint32_t i, uint32_t a
     const struct hark_comparison *with = &c->with[i];
     const struct hark_difference *d = &with->send;
     const struct hark_recording_entry *e = d->in_first ? &d->a : &d->b;
-    const bool contents =
-        d->in_first && d->in_second && d->a.tag == d->b.tag && d->a.length == d->b.length;
     char context[64], peer[24];
     name_context(context, e->ctx);
     name_peer(peer, e->peer);
@@ -72,8 +75,8 @@ static void print_send(const struct hark_cli_compared *c, uint32_t i, uint32_t a
            " of rank %" PRIu32 " to %s (context %u: %s)\n",
         with->channels_differ, with->channels, with->channels_in_shape ? "" : ", in contents only",
         d->number, d->rank, peer, e->ctx, context);
-    print_sent(c->recording[0].path, &d->a, d->in_first, contents);
-    print_sent(c->recording[i + 1].path, &d->b, d->in_second, contents);
+    print_sent(c->recording[0].path, d, true);
+    print_sent(c->recording[i + 1].path, d, false);
     if (with->unprompted)
         printf("    rank %" PRIu32 " sent something else after it had received the same: the order "
                "of messages is not the reason\n",

@@ -76,7 +76,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     hark_app.looks = 0;
     if (r == hark_app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
-    if (P.recorder) hark_recorder_delivered(P.recorder, m->from, m->ctx, m->ssn);
+    if (P.recorder) hark_recorder_delivered(P.recorder, m->from, hark_queue_context(m), m->ssn);
     atomic_store_explicit(&P.slot->position, ++hark_app.own[3], memory_order_relaxed);
     if (hark_app.catch_up && hark_app.own[3] >= hark_app.catch_up) {
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);

@@ -19,8 +19,9 @@
  *     2, sender, context, number                              a delivery
  *     3                                                       the process has finalized: the end
  *
- * The digest is XXH3 of the payload, with 64 bits. A channel is a sender, a receiver and a context;
- * the number of a message is that in its channel, from 1.
+ * The digest is XXH3 of the payload, with 64 bits. The number of a message is that in its channel,
+ * from 1. Contexts 0 to 3 are a channel each, of a sender and a receiver. From 4 on a context is
+ * four times a communicator of MPI and what it is of: all communicators share four channels.
  */
 #ifndef HARK_VIEW_RECORDING_H
 #define HARK_VIEW_RECORDING_H
@@ -46,6 +47,12 @@ enum hark_recording_status {
 /* ---- writing: recording_write.c -------------------------------------------------------------- */
 
 struct hark_recorder;
+
+/* The channel of a context: src/process/app_state.h. */
+static inline uint16_t hark_recording_channel(uint16_t ctx)
+{
+    return ctx < 4 ? ctx : (uint16_t)(4 + (ctx & 3));
+}
 
 /* The part of a process: of the directory of the job, and its rank. */
 #define HARK_RECORDING_PART "%.160s/record-%u"

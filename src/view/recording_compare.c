@@ -22,7 +22,7 @@ struct sends {
 /* A channel of which messages from some number on are not the same. */
 struct broken {
     uint32_t from, to;
-    uint16_t ctx;
+    uint16_t channel;
     struct hark_difference first;
     uint64_t order;              /* of that message, among all sends of the process */
     uint64_t before_a, before_b; /* deliveries that the process had made by then */
@@ -53,7 +53,7 @@ static bool grow(void **at, size_t count, size_t *room, size_t size)
 static int by_channel(const struct hark_recording_entry *x, const struct hark_recording_entry *y)
 {
     if (x->peer != y->peer) return x->peer < y->peer ? -1 : 1;
-    return (int)x->ctx - (int)y->ctx;
+    return (int)hark_recording_channel(x->ctx) - (int)hark_recording_channel(y->ctx);
 }
 
 static int in_channels(const void *left, const void *right)
@@ -88,7 +88,7 @@ static bool read_sends(const struct hark_recording *r, uint32_t rank, struct sen
 
 static bool same_shape(const struct sent *x, const struct sent *y)
 {
-    return x && y && x->e.tag == y->e.tag && x->e.length == y->e.length;
+    return x && y && x->e.ctx == y->e.ctx && x->e.tag == y->e.tag && x->e.length == y->e.length;
 }
 
 /* x and y are in the place of each other; NULL: there is none. */
@@ -101,7 +101,7 @@ static bool note_broken(
     struct broken *b = &c->broken[c->broken_count++];
     *b = (struct broken){.from = rank,
         .to = it->e.peer,
-        .ctx = it->e.ctx,
+        .channel = hark_recording_channel(it->e.ctx),
         .first = {.any = true,
             .rank = rank,
             .number = it->number,
@@ -210,7 +210,7 @@ static int by_receiver(const void *left, const void *right)
     const struct broken *x = left, *y = right;
     if (x->from != y->from) return x->from < y->from ? -1 : 1;
     if (x->to != y->to) return x->to < y->to ? -1 : 1;
-    return (int)x->ctx - (int)y->ctx;
+    return (int)x->channel - (int)y->channel;
 }
 
 /* Is that message to `rank` another one in the second recording? Of what goes to a group every
@@ -218,8 +218,9 @@ static int by_receiver(const void *left, const void *right)
 static bool is_broken(const struct compare *c, const struct hark_recording_entry *e, uint32_t rank)
 {
     for (int group = 0; group < 2; group++) {
-        const struct broken key = {
-            .from = e->peer, .to = group ? HARK_RECORDING_GROUP : rank, .ctx = e->ctx};
+        const struct broken key = {.from = e->peer,
+            .to = group ? HARK_RECORDING_GROUP : rank,
+            .channel = hark_recording_channel(e->ctx)};
         const struct broken *b =
             bsearch(&key, c->broken, c->broken_count, sizeof *c->broken, by_receiver);
         if (b && e->number >= b->first.number) return true;

@@ -52,16 +52,21 @@ def read_matrix(path):
     return {(int(row) - 1, int(column) - 1): int(value) for row, column, value in rows}
 
 
+def channel(context):
+    return context if context < 4 else 4 + context % 4
+
+
 def main():
     sent, taken, volume = {}, [], {}
     for rank, part in enumerate(read(sys.argv[1])):
         for kind, fields in part.entries():
             if kind == 1:
                 to, ctx, _, length = fields
+                ctx = channel(ctx)
                 sent[rank, to, ctx] = sent.get((rank, to, ctx), 0) + 1
                 volume[rank, to] = volume.get((rank, to), 0) + length
             else:
-                taken.append((fields[0], rank, *fields[1:]))
+                taken.append((fields[0], rank, channel(fields[1]), fields[2]))
     group = 2 ** 32 - 1
     wrong = [d for d in taken if not 1 <= d[3] <= max(sent.get(d[:3], 0), sent.get((d[0], group, d[2]), 0))]
     # The result of a reduction comes from within the group.
