@@ -6,7 +6,8 @@
  * may call.
  *
  * On the wire, the header of an application frame is the core's header and an envelope of 8 bytes
- * (the tag, which is the owner's), so that a receiver can match a message before its payload has come.
+ * (the tag, which is the owner's), so that a receiver can match a message before its payload has
+ * come.
  */
 #ifndef HARK_DRIVER_H
 #define HARK_DRIVER_H
