@@ -28,6 +28,13 @@ static uint8_t *extend(struct lane *l, size_t length)
     return l->bytes + begin;
 }
 
+/* With zeroes: a process that executes again has to send the same bytes. */
+static void align(struct lane *l)
+{
+    size_t gap = aligned(l->length) - l->length;
+    memset(extend(l, gap), 0, gap);
+}
+
 static void begin_message(struct lane *l)
 {
     if (l->length) return;
@@ -110,7 +117,7 @@ static void want(struct lane *l, const struct access *a, size_t bytes)
 static uint64_t put_data(struct lane *l, const struct access *a, size_t bytes)
 {
     if (!sends_data(a)) return 0;
-    (void)extend(l, aligned(l->length) - l->length);
+    align(l);
     hark_mpi_pack(a->type, a->count, a->origin, 0, extend(l, bytes), bytes);
     if (a->does != DOES_COMPARE) return bytes;
     hark_mpi_pack(a->type, a->count, a->compare, 0, extend(l, bytes), bytes);
@@ -134,7 +141,7 @@ int hark_mpi_access_queue(struct window *w, const struct access *a)
     size_t bytes = bytes_of(a);
     if (bytes == 0) return HARK_A_OK;
     begin_message(l);
-    (void)extend(l, aligned(l->length) - l->length);
+    align(l);
     struct access_head head = {.does = (uint8_t)a->does,
         .operation = (uint8_t)(a->op ? a->op->operation : OPERATION_REPLACE),
         .element = a->element ? MPI_Type_c2f(HANDLE(MPI_Datatype, a->element)) : 0,

@@ -15,12 +15,25 @@ struct served {
     const uint8_t *data;
 };
 
-static bool in_region(const struct window *w, uintptr_t at, uint64_t length)
+/* How many bytes from `at` on are attached in one piece. */
+static uint64_t attached_at(const struct window *w, uintptr_t at)
 {
-    for (size_t i = 0; i < w->regions; i++)
-        if (at >= w->region[i].at && at - w->region[i].at + length <= w->region[i].length)
-            return true;
-    return false;
+    for (size_t i = 0; i < w->regions; i++) {
+        uintptr_t skip = at - w->region[i].at;
+        if (at >= w->region[i].at && skip < w->region[i].length) return w->region[i].length - skip;
+    }
+    return 0;
+}
+
+/* Pieces may lie side by side. */
+static bool is_attached(const struct window *w, uintptr_t at, uint64_t length)
+{
+    for (uint64_t n; length; at += n, length -= n) {
+        n = attached_at(w, at);
+        if (n == 0) return false;
+        if (n > length) n = length;
+    }
+    return true;
 }
 
 /* Where these bytes are. The origin has compared them with the size of the window; what is attached
@@ -29,7 +42,7 @@ static uint8_t *memory_at(const struct served *s, int64_t at, uint64_t length)
 {
     const struct window *w = s->w;
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC) return w->base + at;
-    if (!in_region(w, (uintptr_t)at, length))
+    if (!is_attached(w, (uintptr_t)at, length))
         hark_mpi_fatal(1,
             "rank %d of a dynamic window accesses %llu bytes at %#llx here, where no memory is "
             "attached to it: call MPI_Win_attach before, and MPI_Win_detach after the access",

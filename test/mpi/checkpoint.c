@@ -1,6 +1,6 @@
 /* checkpoint.c: checkpoints in a program of MPI. Communicators are made before hark_restarted and
  * after it, receives are posted and requests persistent while a checkpoint is taken, some into a
- * datatype with gaps, and handles are variables that the program protects. */
+ * datatype with gaps, a window is locked, and handles are variables that the program protects. */
 #include <stdint.h>
 
 #include "check.h"
@@ -15,6 +15,8 @@ static struct {
     MPI_Comm late;       /* made in round 10, freed in round 40 */
     MPI_Request open[3]; /* two receives and a persistent one */
     MPI_Group group;
+    int window[2]; /* its memory */
+    MPI_Win win;
 } state;
 static MPI_Comm ring;
 static MPI_Datatype gaps;
@@ -34,6 +36,7 @@ static int prologue(void)
     MPI_Type_vector(WORDS, 1, 3, MPI_INT, &gaps);
     MPI_Type_commit(&gaps);
     MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, ring);
+    MPI_Win_create(state.window, sizeof state.window, sizeof(int), MPI_INFO_NULL, ring, &state.win);
     return sum;
 }
 
@@ -51,6 +54,23 @@ static void send(int right)
     MPI_Send(out, WORDS, MPI_INT, right, 1, ring);
     MPI_Send(out, WORDS, MPI_INT, right, 2, ring);
     MPI_Send(&one, 1, MPI_INT, right, 3, ring);
+}
+
+/* Each process accumulates into the next one, which nobody locks else; every fifth round it gives
+ * the lock back, and takes it again. */
+static void change_window(int right)
+{
+    int got[2], add[2] = {state.round, 1};
+    if (state.round % 5 == 0) {
+        if (state.round) MPI_Win_unlock(right, state.win);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right, 0, state.win);
+    }
+    MPI_Accumulate(add, 2, MPI_INT, right, 0, 2, MPI_INT, MPI_SUM, state.win);
+    MPI_Get(got, 2, MPI_INT, right, 0, 2, MPI_INT, state.win);
+    MPI_Win_flush(right, state.win);
+    CHECK(got[0] == state.round * (state.round + 1) / 2, "%d in round %d", got[0], state.round);
+    CHECK(got[1] == state.round + 1, "%d in round %d", got[1], state.round);
+    state.digest = mix(state.digest + (uint64_t)got[0]);
 }
 
 static void change_communicators(void)
@@ -101,6 +121,8 @@ int main(int argc, char *argv[])
             state.digest = mix(state.digest + (uint64_t)state.row[i]);
         }
         change_communicators();
+        change_window(right);
+        MPI_Barrier(ring); /* a process in hark_checkpoint serves no window */
         state.round++;
         post(left);
         CHECK(hark_checkpoint() == HARK_A_OK, "%d", state.round);
@@ -111,6 +133,8 @@ int main(int argc, char *argv[])
     uint64_t all;
     MPI_Reduce(&state.digest, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) printf("%016llx\n", (unsigned long long)all);
+    MPI_Win_unlock(right, state.win);
+    MPI_Win_free(&state.win);
     MPI_Type_free(&gaps);
     MPI_Comm_free(&ring);
     MPI_Finalize();
