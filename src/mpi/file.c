@@ -278,7 +278,7 @@ int PMPI_File_delete(const char *name, MPI_Info info)
  */
 
 /* By the first process; the same in all. */
-static int resize_once(struct file *f, int does, MPI_Offset size)
+static int resize_once(struct file *f, enum deed_kind does, MPI_Offset size)
 {
     struct deed d = {.path = f->path, .does = does, .at = size};
     long long error = 0;
@@ -291,7 +291,7 @@ static int resize_once(struct file *f, int does, MPI_Offset size)
     return hark_mpi_file_worst(f, (int)error);
 }
 
-static int resize(struct file *f, int does, MPI_Offset size, const char *call)
+static int resize(struct file *f, enum deed_kind does, MPI_Offset size, const char *call)
 {
     struct span sizes = hark_mpi_file_span(f, size);
     const char *why = NULL;

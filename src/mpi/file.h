@@ -89,17 +89,19 @@ int hark_mpi_file_write(struct file *f, MPI_Offset at, struct elements_of e, siz
  */
 
 /* What is done to a file of this path, as a key of the journal. */
+enum deed_kind {
+    DEED_OPEN = 1,
+    DEED_DELETE,
+    DEED_RESIZE,
+    DEED_ALLOCATE,
+    DEED_SIZE,
+    DEED_READ,
+    DEED_WRITE
+};
+
 struct deed {
     const char *path;
-    enum {
-        DEED_OPEN = 1,
-        DEED_DELETE,
-        DEED_RESIZE,
-        DEED_ALLOCATE,
-        DEED_SIZE,
-        DEED_READ,
-        DEED_WRITE
-    } does;
+    enum deed_kind does;
     MPI_Offset at;
     size_t length;
     uint64_t view;       /* what of the view decides where the bytes are */

@@ -71,7 +71,7 @@ static int move(
  */
 
 static struct deed deed_of(
-    const struct file *f, int does, MPI_Offset at, size_t length, const void *content)
+    const struct file *f, enum deed_kind does, MPI_Offset at, size_t length, const void *content)
 {
     const struct type *t = hark_mpi_file_tile(f);
     uint64_t view = (uint64_t)f->displacement ^ (uint64_t)t->extent << 24 ^ t->size << 44;

@@ -52,7 +52,7 @@ static struct {
     bool open;
     struct region *region;
     size_t count;
-    enum { IDLE, CHECKPOINTING, RESTARTING } phase;
+    enum phase { IDLE, CHECKPOINTING, RESTARTING } phase;
     char name[MAX_NAME]; /* of the phase */
     int version;
     int file;    /* of the phase: a memfd; -1: none */
@@ -240,7 +240,7 @@ static int check_name(const char *call, const char *name, int version)
     return SUCCESS;
 }
 
-static int begin_phase(const char *call, int phase, const char *name, int version)
+static int begin_phase(const char *call, enum phase phase, const char *name, int version)
 {
     if (V.phase != IDLE)
         return fail(call, "%s is not ended: call VELOC_%s_end first",
