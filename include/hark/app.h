@@ -135,6 +135,13 @@ int hark_checkpoint(void);
  * id or a length differs. */
 int hark_restarted(uint64_t *restarted);
 
+/* Before hark_restarted, in a process that starts again from a checkpoint: what the checkpoint has
+ * under `id`, so that a program can learn how much memory it needs, or what it was doing. The
+ * memory is hark's, must not be changed, and lasts until hark_restarted; it may be protected
+ * itself, as a region that the program no longer wants. HARK_A_EREGION: there is no such region, or
+ * no checkpoint, or hark_restarted was called. */
+int hark_saved(uint64_t id, const void **at, size_t *length);
+
 /* The time in seconds, from an origin that all processes of a machine have in common and that is as
  * old as the machine's last start. It never goes back. Under `hark run` the readings are kept in a
  * journal: a process that executes again reads the same times as before, up to where it was lost,

@@ -6,7 +6,7 @@
  * may call.
  *
  * On the wire, the header of an application frame is the core's header and an envelope of 8 bytes
- * (the tag), so that a receiver can match a message before its payload has come.
+ * (the tag, which is the owner's), so that a receiver can match a message before its payload has come.
  */
 #ifndef HARK_DRIVER_H
 #define HARK_DRIVER_H
@@ -37,7 +37,7 @@ struct hark_message {
     void *owner;                                /* for the owner */
     struct hark_message *up_next, *up_previous; /* for the driver */
     uint32_t from;
-    int32_t tag;
+    int64_t tag;
     uint16_t ctx;
     uint16_t borrowed; /* 1: payload and header are valid during the hook only; see
                         * hark_driver_keep() */
@@ -75,7 +75,7 @@ struct hark_hooks {
      * driver. The memory must stay valid until handup or unplace. This message need not be handed
      * up next: held messages of the same sender, which precede it, may be handed up while it is
      * written. The hook may be NULL. */
-    void *(*place)(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
+    void *(*place)(void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length);
     void (*unplace)(void *self, void *payload); /* the payload will not come, or is not wanted
                                                  * now */
     void (*handup)(void *self, struct hark_message *m);
@@ -93,7 +93,7 @@ struct hark_hooks {
      * contribution in `into`. The protocol gives the order, which is the same again after a
      * failure. May be NULL for protocols without reductions. */
     void (*combine)(
-        void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
+        void *self, uint16_t ctx, int64_t tag, void *into, const void *part, uint64_t length);
     void (*diverged)(void *self, const struct hark_divergence *what);
     void (*recovered)(void *self);
     void (*trouble)(void *self, const char *line); /* a line about a problem; the run goes on */
@@ -150,12 +150,12 @@ uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t ro
 void hark_driver_restarted(struct hark_driver *d);
 
 /* Sends a message; returns when the payload may be changed. Polls while it waits. */
-int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag,
+int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length);
 /* As hark_driver_send, but to a group, for protocols that have groups: the payload is logged once
  * and sent along the group's tree. To a group that reduces it sends this process's contribution, of
  * equal length in all members; the root gets the result as a message from itself. */
-int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag,
+int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length);
 /* The application receives m: DELIVER. After HARK_D_OK m's payload is valid until
  * hark_driver_drop(m). Returns 1 if the protocol lets m wait (HARK_WAIT); another message that was

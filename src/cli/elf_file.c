@@ -126,21 +126,21 @@ const char *hark_elf_string(const struct hark_elf *e, int64_t tag, size_t n)
 
 /* ---- symbols --------------------------------------------------------------------------------- */
 
-static bool table_defines(
-    const struct hark_elf *e, const Elf64_Shdr *table, const Elf64_Shdr *strings, const char *name)
+static bool visit_table(const struct hark_elf *e, const Elf64_Shdr *table,
+    const Elf64_Shdr *strings, hark_elf_visitor *visitor, void *self)
 {
     bool found = false;
     Elf64_Sym *symbol = piece(e, table->sh_offset, table->sh_size);
     char *text = symbol ? piece(e, strings->sh_offset, strings->sh_size) : NULL;
     for (size_t i = 0; text && !found && i < table->sh_size / sizeof *symbol; i++)
-        found = symbol[i].st_shndx != SHN_UNDEF && symbol[i].st_name < strings->sh_size &&
-                strcmp(text + symbol[i].st_name, name) == 0;
+        if (symbol[i].st_name < strings->sh_size)
+            found = visitor(self, text + symbol[i].st_name, symbol[i].st_shndx != SHN_UNDEF);
     free(symbol);
     free(text);
     return found;
 }
 
-bool hark_elf_defines(const struct hark_elf *e, const char *name)
+bool hark_elf_visit(const struct hark_elf *e, hark_elf_visitor *visitor, void *self)
 {
     bool found = false;
     Elf64_Ehdr *h = piece(e, 0, sizeof *h);
@@ -150,8 +150,18 @@ bool hark_elf_defines(const struct hark_elf *e, const char *name)
     for (unsigned i = 0; section && !found && i < h->e_shnum; i++)
         if ((section[i].sh_type == SHT_SYMTAB || section[i].sh_type == SHT_DYNSYM) &&
             section[i].sh_link < h->e_shnum)
-            found = table_defines(e, &section[i], &section[section[i].sh_link], name);
+            found = visit_table(e, &section[i], &section[section[i].sh_link], visitor, self);
     free(section);
     free(h);
     return found;
+}
+
+static bool is_defined(void *self, const char *name, bool defined)
+{
+    return defined && strcmp(name, self) == 0;
+}
+
+bool hark_elf_defines(const struct hark_elf *e, const char *name)
+{
+    return hark_elf_visit(e, is_defined, (void *)(uintptr_t)name);
 }

@@ -31,6 +31,10 @@ void hark_elf_close(struct hark_elf *e);
 /* The string of the dynamic entry with this DT_ tag, which is the n-th of them from 0; NULL: there
  * are fewer. It lasts until hark_elf_close(). */
 const char *hark_elf_string(const struct hark_elf *e, int64_t tag, size_t n);
+/* Calls the visitor with each symbol of the file, some of them twice, until it returns true; then
+ * that. `defined`: this very file has what the name stands for. A stripped file has few names. */
+typedef bool hark_elf_visitor(void *self, const char *name, bool defined);
+bool hark_elf_visit(const struct hark_elf *e, hark_elf_visitor *visitor, void *self);
 /* Is there a symbol of that name which this very file defines? A stripped file may not say so. */
 bool hark_elf_defines(const struct hark_elf *e, const char *name);
 

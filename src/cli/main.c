@@ -9,6 +9,8 @@
 #include "hark/hark.h"
 #include "balance.h"
 #include "check.h"
+#include "compare.h"
+#include "mpi.h"
 #include "mpiexec.h"
 #include "partition.h"
 #include "protocols.h"
@@ -19,8 +21,9 @@
 #include "../process/process.h"
 #include "../supervisor/supervisor.h"
 
-static const char usage[] = "usage: hark run|store|check|replay|sim|partition|balance|trace "
-                            "[OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+static const char usage[] =
+    "usage: hark run|store|check|replay|sim|partition|balance|trace|compare|mpi "
+    "[OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
 {
@@ -34,6 +37,8 @@ static int help(int argc, char **argv)
               "  partition  find clusters of processes that send much to each other\n"
               "  balance    place the objects of a program on processing elements\n"
               "  trace      draw a traced run as a space-time diagram\n"
+              "  compare    compare runs: does the program send the same messages each time?\n"
+              "  mpi        which MPI programs hark runs, and which functions of MPI it has\n"
               "`hark help SUBCOMMAND` lists its options; `hark help protocols` helps to choose a "
               "protocol.\n",
             stdout);
@@ -75,13 +80,21 @@ static int help(int argc, char **argv)
         char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
         return hark_cli_trace(2, (char **)(uintptr_t)trace);
     }
+    if (strcmp(argv[1], "compare") == 0) {
+        hark_cli_compare_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "mpi") == 0) {
+        hark_cli_mpi_help();
+        return 0;
+    }
     if (strcmp(argv[1], "protocols") == 0) {
         hark_cli_protocols_help();
         return 0;
     }
     fprintf(stderr,
-        "hark help: expected run, store, check, replay, sim, partition, balance, trace or "
-        "protocols, found \"%s\"\n",
+        "hark help: expected run, store, check, replay, sim, partition, balance, trace, "
+        "compare, mpi or protocols, found \"%s\"\n",
         argv[1]);
     return 2;
 }
@@ -140,14 +153,16 @@ int main(int argc, char **argv)
         int (*main)(int argc, char **argv);
     } table[] = {{"run", hark_cli_run}, {"store", hark_cli_store}, {"check", hark_cli_check},
         {"replay", hark_cli_replay}, {"sim", hark_cli_sim}, {"partition", hark_cli_partition},
-        {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"help", help}, {"--help", help},
-        {"-h", help}, {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
+        {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"compare", hark_cli_compare},
+        {"mpi", hark_cli_mpi}, {"help", help}, {"--help", help}, {"-h", help},
+        {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));
     if (argc > 1)
         fprintf(stderr,
-            "hark: expected run, store, check, replay, sim, partition, balance, trace, help or "
-            "--version, found \"%s\"\n",
+            "hark: expected run, store, check, replay, sim, partition, balance, trace, compare, "
+            "mpi, "
+            "help or --version, found \"%s\"\n",
             argv[1]);
     else fputs(usage, stderr);
     return 2;

@@ -24,6 +24,10 @@ static const struct {
         "hark was built without Open MPI's headers: install libopenmpi-dev and build hark again"},
     {"abi", "the standard ABI of MPI", "hark was built without it: build hark again, with MPI"}};
 
+#define VELOC "libveloc-client.so" /* hark has one for all MPIs */
+/* Open MPI's library of mpif.h calls internals of its library of C, so hark has its own of both. */
+#define MPIFH "libmpi_mpifh.so.40"
+
 /* The libraries by which a program needs an MPI: that of C, and those of other languages that stand
  * on it. */
 static const struct soname {
@@ -35,10 +39,9 @@ static const struct soname {
     {"libmpichfort.so.12", "libmpich.so.12", HARK_CLI_MPICH},
     {"libmpichcxx.so.12", "libmpich.so.12", HARK_CLI_MPICH},
     {"libmpifort.so.12", "libmpi.so.12", HARK_CLI_MPICH},
-    {"libmpicxx.so.12", "libmpi.so.12", HARK_CLI_MPICH},
-    {"libmpi_mpifh.so.40", "libmpi.so.40", HARK_CLI_OPENMPI},
-    {"libmpi_usempi_ignore_tkr.so.40", "libmpi.so.40", HARK_CLI_OPENMPI},
-    {"libmpi_usempif08.so.40", "libmpi.so.40", HARK_CLI_OPENMPI},
+    {"libmpicxx.so.12", "libmpi.so.12", HARK_CLI_MPICH}, {MPIFH, "libmpi.so.40", HARK_CLI_OPENMPI},
+    {"libmpi_usempi_ignore_tkr.so.40", MPIFH, HARK_CLI_OPENMPI},
+    {"libmpi_usempif08.so.40", MPIFH, HARK_CLI_OPENMPI},
     {"libmpi_cxx.so.40", "libmpi.so.40", HARK_CLI_OPENMPI}};
 #define SONAMES (sizeof sonames / sizeof sonames[0])
 
@@ -94,11 +97,13 @@ int hark_cli_mpi_launcher(char *const *argv)
 struct needs {
     const struct soname *found[SONAMES]; /* libraries of MPI's C interface, each once */
     size_t founds;
+    bool mpifh;  /* one of them is, or stands on, MPIFH */
     char **seen; /* libraries that were looked into, or wait for that; owned */
     size_t seen_count, next;
     char **folder; /* in which ld.so looks for all programs; owned */
     size_t folders;
-    bool hark; /* it calls hark itself */
+    bool hark;  /* it is linked with hark */
+    bool veloc; /* it is checkpointed by VELOC */
     bool no_memory;
 };
 
@@ -188,7 +193,8 @@ static void find_library(
 
 static void note_mpi(struct needs *n, const struct soname *s)
 {
-    if (s->stands_on) s = soname_of(s->stands_on);
+    for (; s->stands_on; s = soname_of(s->stands_on))
+        n->mpifh = n->mpifh || strcmp(s->name, MPIFH) == 0;
     for (size_t i = 0; i < n->founds; i++)
         if (n->found[i] == s) return;
     n->found[n->founds++] = s;
@@ -201,6 +207,7 @@ static void look_into(struct needs *n, const struct hark_elf *e, const char *pat
         const struct soname *s = soname_of(base_name(name));
         if (s) note_mpi(n, s);
         else if (strncmp(name, "libhark_app.so", 14) == 0) n->hark = true;
+        else if (strcmp(base_name(name), VELOC) == 0) n->veloc = true;
         else if (*name) find_library(n, e, path, name);
     }
 }
@@ -252,19 +259,53 @@ static void find_libraries(char root[PATH_MAX])
     if (realpath(root, whole)) memcpy(root, whole, sizeof whole);
 }
 
-static int preload(const struct soname *s, struct hark_cli_variables *v)
+void hark_cli_mpi_kind(enum hark_cli_mpi which, struct hark_cli_mpi_kind *kind)
+{
+    char root[PATH_MAX];
+    find_libraries(root);
+    kind->option = known_mpi[which].option;
+    kind->name = known_mpi[which].name;
+    kind->missing = known_mpi[which].missing;
+    snprintf(kind->folder, sizeof kind->folder, "%s/%s", root, kind->option);
+}
+
+const char *hark_cli_mpi_soname(enum hark_cli_mpi which, size_t n)
+{
+    for (size_t i = 0; i < SONAMES; i++)
+        if (sonames[i].mpi == which && n-- == 0) return sonames[i].name;
+    return NULL;
+}
+
+/* hark's library `name` in the folder of its kind: an MPI's, or another. */
+static int preload(const char *of, const char *folder, const char *name, const char *missing,
+    struct hark_cli_variables *v)
 {
     char root[PATH_MAX], path[PATH_MAX + 64];
     find_libraries(root);
-    snprintf(path, sizeof path, "%s/%s/%s", root, known_mpi[s->mpi].option, s->name);
+    snprintf(path, sizeof path, "%s/%s/%s", root, folder, name);
     if (access(path, R_OK) < 0)
-        return bad("the program needs %s of %s, and there is no %s: %s", s->name,
-            known_mpi[s->mpi].name, path, known_mpi[s->mpi].missing);
+        return bad("the program needs %s of %s, and there is no %s: %s", name, of, path, missing);
     if (strpbrk(path, ": "))
         return bad("%s: LD_PRELOAD can not name a path with a space or a colon: set HARK_MPI_PATH "
                    "to one without",
             path);
     return hark_cli_variables_prepend(v, "LD_PRELOAD", path) ? 0 : no_memory();
+}
+
+static int preload_of(enum hark_cli_mpi mpi, const char *name, struct hark_cli_variables *v)
+{
+    return preload(known_mpi[mpi].name, known_mpi[mpi].option, name, known_mpi[mpi].missing, v);
+}
+
+/* The library of C is the first: it has what the others call. */
+static int preload_all(const struct needs *n, struct hark_cli_variables *v)
+{
+    const struct soname *s = n->found[0];
+    int status = 0;
+    if (n->veloc)
+        status = preload("VELOC", "veloc", VELOC, "set HARK_MPI_PATH to the whole of them", v);
+    if (status == 0 && n->mpifh) status = preload_of(s->mpi, MPIFH, v);
+    return status ? status : preload_of(s->mpi, s->name, v);
 }
 
 /* The folders are searched in their order: `first` comes first. */
@@ -318,7 +359,7 @@ static int choose(enum hark_cli_mpi which, const char *path, const struct hark_e
     if (n->hark && n->founds == 0) return 0;
     if (n->founds) {
         int status = agree(which, path, n);
-        return status ? status : preload(n->found[0], v);
+        return status ? status : preload_all(n, v);
     }
     int status = has_mpi_inside(e, path);
     return status || !e->starts_with_loader ? status : search(which, v);

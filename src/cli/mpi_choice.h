@@ -24,6 +24,16 @@ enum hark_cli_mpi {
 
 #define HARK_CLI_MPI_NAMES "mpich, openmpi, abi, auto or none"
 
+/* What hark has for programs of one MPI. */
+struct hark_cli_mpi_kind {
+    const char *option, *name; /* "mpich", "MPICH" */
+    const char *missing;       /* what to do if the libraries are not there */
+    char folder[4200];         /* of the libraries, whether they are there or not */
+};
+void hark_cli_mpi_kind(enum hark_cli_mpi which, struct hark_cli_mpi_kind *kind);
+/* The n-th name of a library, from 0, by which programs need that MPI; NULL: there are fewer. */
+const char *hark_cli_mpi_soname(enum hark_cli_mpi which, size_t n);
+
 bool hark_cli_mpi_named(const char *text, enum hark_cli_mpi *which);
 /* A program that starts MPI programs itself, such as mpiexec? argv as of the program. 0; or 2,
  * having said what to call instead. */
@@ -31,7 +41,7 @@ int hark_cli_mpi_launcher(char *const *argv);
 /* Adds to `v` what the program in the file `path` needs. *same_addresses: it should run without
  * address randomization, for Open MPI's predefined handles are addresses, and a checkpoint may hold
  * them. 0; or 2, having said why it can not run under hark; or 1 without memory. */
-int hark_cli_mpi_choose(enum hark_cli_mpi which, const char *path, struct hark_cli_variables *v,
-    bool *same_addresses);
+int hark_cli_mpi_choose(
+    enum hark_cli_mpi which, const char *path, struct hark_cli_variables *v, bool *same_addresses);
 
 #endif

@@ -25,8 +25,7 @@ static void answers(uint32_t programs, const char *before)
         if (p->manual->programs == programs && p != first) answer(p, "");
 }
 
-/* All that are for such programs: "hydee and sendet". */
-static void names(uint32_t programs, char *text, size_t room)
+void hark_cli_protocols_for(uint32_t programs, char *text, size_t room)
 {
     const struct hark_protocol *p;
     size_t n = 0;
@@ -69,7 +68,7 @@ void hark_cli_protocols_help(void)
           "   process receives all messages of a round before it sends.\n",
         stdout);
     answers(HARK_FOR_SENDS, "");
-    names(HARK_FOR_SENDS, notice, sizeof notice);
+    hark_cli_protocols_for(HARK_FOR_SENDS, notice, sizeof notice);
     printf(
         "\nIf you do not know, take %s: it is right for 2 and for 3. %s end a program that is not\n"
         "send-deterministic with a line (diverged), if a failure shows it.\n"
@@ -78,5 +77,7 @@ void hark_cli_protocols_help(void)
         hark_protocol_for(HARK_FOR_PIECEWISE)->name, notice);
     for (unsigned i = 0; (p = hark_protocol_at(i)) != NULL; i++)
         if (p->manual->calls) printf("; under %s %s", p->name, p->manual->calls);
-    puts(".");
+    puts(".\nTo see which of them a program is, record two runs with `hark run --record FILE`, and "
+         "compare "
+         "them with `hark compare`.");
 }

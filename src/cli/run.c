@@ -116,7 +116,11 @@ void hark_cli_run_help(void)
         "  --trace FILE            write a trace of the run, for `hark trace`\n"
         "  --json FILE             write the figures\n"
         "  --write-matrix FILE     write how much each process sent to each, for `hark partition` "
-        "and `hark sim`\n",
+        "and `hark sim`\n"
+        "  --record FILE           write what each process sent and received, for `hark compare`\n"
+        "  --steady                with --record: the readings that --journal lists are the same "
+        "in "
+        "every run\n",
         stdout);
     hark_cli_options_help(&protocol_options, 26);
     fputs("  --no-digest             do not compare what a process sends again with what it sent "
@@ -296,6 +300,8 @@ enum {
     TRACE,
     JSON,
     MATRIX,
+    RECORD,
+    STEADY,
     NO_DIGEST,
     VERBOSE,
     CHECKPOINT_ON,
@@ -314,6 +320,7 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"journal", 1, NULL, JOURNAL}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
+    {"record", 1, NULL, RECORD}, {"steady", 0, NULL, STEADY},
     {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
     {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
     {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
@@ -341,6 +348,8 @@ static int option(struct arguments *a, int c, char *const *argv)
     case TRACE: a->o.trace = optarg; return 0;
     case JSON: a->o.json = optarg; return 0;
     case MATRIX: a->advice.matrix = optarg; return 0;
+    case RECORD: a->o.record = optarg; return 0;
+    case STEADY: a->o.steady = true; return 0;
     case NO_DIGEST: a->o.digest = false; return 0;
     case CHECKPOINT_ON: return checkpoint_on(a, optarg);
     case THEN_STOP: a->o.then_stop = true; return 0;
@@ -568,6 +577,14 @@ static int complete(struct arguments *a)
     if (found) return found;
     if (a->o.resume && !a->o.store)
         return bad("--resume needs --store DIR, the store of the job that is to go on");
+    if (a->o.steady && !a->o.record)
+        return bad("--steady needs --record FILE: its clocks are of use to compare runs only");
+    if (a->o.steady && a->o.journal == 0)
+        return bad("--steady cannot be used with --journal none: the readings that --journal lists "
+                   "are steady");
+    if (a->o.resume && a->o.record)
+        return bad("--record cannot be used with --resume: the job would be recorded from its "
+                   "middle on");
     if (a->o.spill && !a->o.log_limit)
         return bad("--spill needs --log-limit SIZE, over which the log spills");
     if (a->o.then_stop && !a->o.checkpoint_on)

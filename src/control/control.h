@@ -172,6 +172,8 @@ struct hark_setup {
                          known */
     uint32_t generations, digest;
     uint32_t keeps;   /* HARK_KEEPS_*, if there is a journal */
+    uint32_t record;  /* 1: what it sends and takes goes into DIRECTORY/record-RANK */
+    uint32_t steady;  /* 1: the readings of `keeps` are the same in every run */
     uint32_t traffic; /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */

@@ -11,9 +11,9 @@ static bool is_app(const struct hark_frame *f)
     return f->header.length >= HARK_WIRE_HEAD + ENVELOPE && f->header.at[1] == HARK_APP;
 }
 
-static int32_t tag_of(const struct hark_frame *f)
+static int64_t tag_of(const struct hark_frame *f)
 {
-    return is_app(f) ? (int32_t)hark_get32(f->header.at + f->header.length - ENVELOPE) : 0;
+    return is_app(f) ? (int64_t)hark_get64(f->header.at + f->header.length - ENVELOPE) : 0;
 }
 
 /* Gives the frame to the core, envelope taken off. */
@@ -23,7 +23,7 @@ static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payl
     struct subject s = {.frame = &core, .arrived = payload, .length = f->length};
     if (is_app(f)) {
         core.header.length -= ENVELOPE;
-        s.tag = (int32_t)hark_get32(f->header.at + core.header.length);
+        s.tag = (int64_t)hark_get64(f->header.at + core.header.length);
     }
     struct hark_event e = {.type = HARK_ARRIVE};
     e.u.frame.header = core.header;
@@ -232,7 +232,7 @@ void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
 }
 
 static void message_fill(
-    struct hark_message *m, const uint8_t *header, uint32_t header_length, int32_t tag)
+    struct hark_message *m, const uint8_t *header, uint32_t header_length, int64_t tag)
 {
     m->from = hark_get32(header + 4);
     m->ctx = hark_get16(header + 2);

@@ -338,10 +338,10 @@ const struct hark *hark_driver_core(const struct hark_driver *d)
 /* ---- the application's events ---------------------------------------------------------------- */
 
 /* A digest of the payload: all of it up to a few KiB, beyond that its ends and samples between. */
-static uint64_t digest_of(const void *payload, uint64_t length, int32_t tag)
+static uint64_t digest_of(const void *payload, uint64_t length, int64_t tag)
 {
     enum { WHOLE = 4096, PIECE = 512, PIECES = 8 };
-    uint64_t seed = (uint32_t)tag;
+    uint64_t seed = (uint64_t)tag;
     if (length <= WHOLE) return XXH3_64bits_withSeed(payload, length, seed);
     uint64_t stride = (length - PIECE) / (PIECES - 1);
     for (uint64_t i = 0; i < PIECES; i++)
@@ -403,7 +403,7 @@ static inline int post(
 }
 
 static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx,
-    int32_t tag, const void *payload, uint64_t length)
+    int64_t tag, const void *payload, uint64_t length)
 {
     uint32_t left = 0;
     struct subject subject = {.payload = payload, .length = length, .tag = tag, .left = &left};
@@ -433,14 +433,14 @@ static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint
     return d->self_head ? hark_driver_self(d) : HARK_D_OK;
 }
 
-int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int32_t tag,
+int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length)
 {
     if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
     return send_to(d, HARK_PROCESS, to, ctx, tag, payload, length);
 }
 
-int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int32_t tag,
+int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length)
 {
     return send_to(d, HARK_GROUP, group, ctx, tag, payload, length);

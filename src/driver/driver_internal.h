@@ -6,7 +6,7 @@
 #include "hark/parts/wire.h"
 #include "point.h"
 
-#define ENVELOPE 8u /* tag i32, 0 u32 */
+#define ENVELOPE 8u /* tag i64 */
 
 /* A frame of the driver's own, outside any protocol: the first byte of the header is no protocol's
  * kind. */
@@ -49,7 +49,7 @@ struct held { /* an arrived frame that the core wants to see again, or a self-se
     struct held *alike;           /* in the same slot */
     uint64_t number;              /* in the order of being held; 0: is in no list of held frames */
     uint32_t header_length;       /* of the core's part */
-    int32_t tag;
+    int64_t tag;
     bool placed;
     uint64_t length;
     void *payload;
@@ -129,7 +129,7 @@ struct hark_driver {
 struct subject {
     const void *payload; /* SEND */
     uint64_t length;
-    int32_t tag;
+    int64_t tag;
     uint32_t *left;                 /* frames of this SEND that the transport has not taken yet */
     const struct hark_frame *frame; /* ARRIVE: from the transport (header without envelope) */
     void *arrived;                  /* its payload */
@@ -240,6 +240,6 @@ void hark_driver_ask(struct hark_driver *d, uint32_t peer, const struct hark_nam
 int hark_driver_offer(struct hark_driver *d);
 int hark_driver_self(struct hark_driver *d);
 int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length,
-    int32_t tag, const void *payload, uint64_t length);
+    int64_t tag, const void *payload, uint64_t length);
 
 #endif

@@ -151,7 +151,7 @@ void hark_driver_discard(struct hark_driver *d, struct subject *s)
 
 /* From an image: arrived and not delivered; the core asks for it again. */
 int hark_driver_hold_restored(struct hark_driver *d, const uint8_t *header, uint32_t header_length,
-    int32_t tag, const void *payload, uint64_t length)
+    int64_t tag, const void *payload, uint64_t length)
 {
     struct held *h = malloc(sizeof *h + header_length);
     void *copy = malloc(length + 1);

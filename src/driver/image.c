@@ -92,14 +92,14 @@ static int put_log(struct hark_driver *d, struct log_image *l, const struct hark
     return HARK_D_OK;
 }
 
-/* {header u32, tag i32, length u64}, header, payload. */
+/* {header u32, 0 u32, tag i64, length u64}, header, payload. */
 static void put_arrived(struct buffer *b, const uint8_t *header, uint32_t header_length,
-    int32_t tag, const void *payload, uint64_t length)
+    int64_t tag, const void *payload, uint64_t length)
 {
-    uint8_t head[16];
-    hark_put32(head, header_length);
-    hark_put32(head + 4, (uint32_t)tag);
-    hark_put64(head + 8, length);
+    uint8_t head[24];
+    hark_put64(head, header_length);
+    hark_put64(head + 8, (uint64_t)tag);
+    hark_put64(head + 16, length);
     put(b, head, sizeof head);
     put(b, header, header_length);
     put(b, payload, length);
@@ -291,14 +291,14 @@ static int take_log(
 
 static int take_arrived(struct hark_driver *d, const uint8_t *at, uint64_t left)
 {
-    while (left >= 16) {
-        uint64_t header = hark_get32(at), length = hark_get64(at + 8);
-        if (header < HARK_WIRE_HEAD || header > left - 16 || length > left - 16 - header) break;
+    while (left >= 24) {
+        uint64_t header = hark_get64(at), length = hark_get64(at + 16);
+        if (header < HARK_WIRE_HEAD || header > left - 24 || length > left - 24 - header) break;
         int status = hark_driver_hold_restored(
-            d, at + 16, (uint32_t)header, (int32_t)hark_get32(at + 4), at + 16 + header, length);
+            d, at + 24, (uint32_t)header, (int64_t)hark_get64(at + 8), at + 24 + header, length);
         if (status < 0) return status;
-        at += 16 + header + length;
-        left -= 16 + header + length;
+        at += 24 + header + length;
+        left -= 24 + header + length;
     }
     return left == 0 ? HARK_D_OK
                      : hark_driver_fail(

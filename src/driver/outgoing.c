@@ -116,7 +116,7 @@ static int enqueue(struct hark_driver *d, const struct hark_outgoing *f, enum pa
 }
 
 static int to_myself(
-    struct hark_driver *d, const struct hark_transmit *x, int32_t tag, const struct hark_part *part)
+    struct hark_driver *d, const struct hark_transmit *x, int64_t tag, const struct hark_part *part)
 {
     struct held *h = malloc(sizeof *h + x->header.length);
     void *copy = malloc(part->length + 1);
@@ -179,13 +179,13 @@ int hark_driver_transmit(
     enum payload_from from = FROM_NOTHING;
     if (x->name.ssn) {
         from = source_of(x, subject);
-        int32_t tag = subject->tag;
+        int64_t tag = subject->tag;
         if (x->peer == d->me && from == FROM_CALLER)
             return to_myself(d, x, tag, &(struct hark_part){subject->payload, subject->length});
         if (from == FROM_LOG || from == FROM_MADE) {
             int status = hark_driver_in_log(d, &x->name, &f.part[0]);
             if (status < 0) return status;
-            tag = (int32_t)hark_get32((const uint8_t *)f.part[0].at + f.part[0].length);
+            tag = (int64_t)hark_get64((const uint8_t *)f.part[0].at + f.part[0].length);
             if (x->replay) driver_count(&d->figures->replayed, 1);
             if (x->peer == d->me) return to_myself(d, x, tag, &f.part[0]);
             if (d->lends && from == FROM_LOG) {
@@ -207,7 +207,7 @@ int hark_driver_transmit(
         uint8_t *envelope = d->fx.bytes + (x->header.at - d->fx.bytes) + x->header.length; /* spare
                                                                                               bytes
                                                                                             */
-        hark_put64(envelope, (uint32_t)tag);
+        hark_put64(envelope, (uint64_t)tag);
         f.header.length += ENVELOPE;
         driver_count(&d->figures->piggyback_bytes, x->header.length - HARK_WIRE_HEAD);
         if (x->determinants) driver_count(&d->figures->determinants_piggybacked, x->determinants);

@@ -46,7 +46,7 @@ int hark_driver_retain(
                           : subject->frame ? subject->arrived
                                            : subject->payload;
     struct hark_log_part part[2] = {{payload, subject->length}, {envelope, sizeof envelope}};
-    hark_put32(envelope, (uint32_t)subject->tag);
+    hark_put64(envelope, (uint64_t)subject->tag);
     int status =
         hark_log_retain(d->log, hark_driver_log_peer(name, arrived), name->ctx, name->ssn, part, 2);
     if (status < 0) return log_failed(d, status);
@@ -61,8 +61,7 @@ int hark_driver_reserve(
     int status = hark_log_reserve(d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn,
         subject->length + ENVELOPE, at);
     if (status < 0) return log_failed(d, status);
-    hark_put32((uint8_t *)*at + subject->length, (uint32_t)subject->tag);
-    hark_put32((uint8_t *)*at + subject->length + 4, 0);
+    hark_put64((uint8_t *)*at + subject->length, (uint64_t)subject->tag);
     subject->retained = true;
     hark_driver_log_figures(d);
     return HARK_D_OK;

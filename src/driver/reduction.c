@@ -31,7 +31,7 @@ static int add(struct hark_driver *d, const struct hark_name *name)
         return hark_driver_fail(
             d, HARK_D_EINVAL, "reduction", "contributions of different lengths");
     } else {
-        d->hooks.combine(d->hooks.self, name->ctx, (int32_t)hark_get32(s->at + length - ENVELOPE),
+        d->hooks.combine(d->hooks.self, name->ctx, (int64_t)hark_get64(s->at + length - ENVELOPE),
             s->at, at, length - ENVELOPE);
     }
     s->parts++;

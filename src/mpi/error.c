@@ -45,12 +45,12 @@ void hark_mpi_closed(const char *call)
                         : "after MPI_Finalize");
 }
 
-/* Meanwhile the program may free its handler. */
+/* Meanwhile the program may free its handler. The code that it leaves behind is what the call
+ * returns, as in MPICH and Open MPI. */
 static int call_handler(struct errhandler *e, void *handle, int code)
 {
-    int given = code;
     hark_mpi_errhandler_again(e);
-    ((void (*)(void *, int *, ...))e->call)(handle, &given);
+    ((void (*)(void *, int *, ...))e->call)(handle, &code);
     hark_mpi_errhandler_release(e);
     return code;
 }

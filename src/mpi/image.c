@@ -1,5 +1,6 @@
-/* What a checkpoint holds of the MPI library: groups, communicators and requests. Each keeps its
- * handle, so that variables of the program that hold handles may be protected.
+/* What a checkpoint holds of the MPI library: groups, communicators, requests, windows and
+ * files (file_image.c). Each keeps its handle, so that variables of the program that hold handles
+ * may be protected.
  *
  * A restart executes the beginning of the program again (prologue.h), which makes the objects that
  * it made there the first time. hark_restarted then gives back what was in the image: communicators
@@ -9,7 +10,7 @@
  */
 #include "internal.h"
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 /* ---- bytes ------------------------------------------------------------------------------------
  */
@@ -265,16 +266,22 @@ static void put_request(const struct request *r)
     put(&r->status, sizeof r->status);
 }
 
+/* A window always has a receive, which is posted again when it is given back. */
+static bool of_window(const struct hark_request *h)
+{
+    return h->ctx % 4 == OF_WINDOWS;
+}
+
 static void put_requests(void)
 {
     put_int(count_made(KIND_REQUEST));
     for (EACH_MADE(KIND_REQUEST, at)) put_request(made(KIND_REQUEST, at));
     /* Receives match in the order in which they were posted. */
     uint32_t posted = 0;
-    for (const struct hark_request *h = hark_app.posted; h; h = h->next) posted++;
+    for (const struct hark_request *h = hark_app.posted; h; h = h->next) posted += !of_window(h);
     put_int(posted);
     for (const struct hark_request *h = hark_app.posted; h; h = h->next)
-        put_int(hark_mpi_request_of(h)->o.number);
+        if (!of_window(h)) put_int(hark_mpi_request_of(h)->o.number);
 }
 
 static struct type *numbered_type(int64_t number)
@@ -298,7 +305,7 @@ static void get_request(uint8_t *kept)
     if (is_new) r = hark_mpi_new_at(KIND_REQUEST, number, sizeof *r);
     kept[number] = 1;
     r->o.references = (uint32_t)of[1];
-    r->what = (int)of[2];
+    r->what = (__typeof__(r->what))of[2];
     r->persistent = of[3];
     r->active = of[4];
     r->synchronous = of[5];
@@ -354,7 +361,7 @@ static bool may_capture(void)
         if (r->what == REQUEST_COLLECTIVE || r->what == REQUEST_GENERALIZED) return false;
         if (r->what == REQUEST_RECEIVE && !place_of(r, &p)) return false;
     }
-    return count_made(KIND_MESSAGE) == 0;
+    return count_made(KIND_MESSAGE) == 0 && hark_mpi_windows_may_capture();
 }
 
 static bool capture(const void **bytes, size_t *length)
@@ -367,6 +374,8 @@ static bool capture(const void **bytes, size_t *length)
     put_groups();
     put_comms();
     put_requests();
+    hark_mpi_files_put(put);
+    hark_mpi_windows_put(put);
     *bytes = image.at;
     *length = image.length;
     return true;
@@ -383,6 +392,8 @@ static void restore(const void *bytes, size_t length)
     for (int64_t n = get_int(); n > 0; n--) get_group((uint32_t)get_int());
     get_comms();
     get_requests();
+    hark_mpi_files_get(get);
+    hark_mpi_windows_get(get);
     hark_mpi_slots_restored();
 #if !defined(HARK_MPI_MPICH)
     if ((base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base) ||

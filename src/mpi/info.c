@@ -349,3 +349,36 @@ int PMPI_Comm_get_info(MPI_Comm comm, MPI_Info *info)
     *info = HANDLE(MPI_Info, used);
     return MPI_SUCCESS;
 }
+
+/* ---- of windows -------------------------------------------------------------------------------
+ */
+
+#define NEED_WINDOW(w, handle)                                                                     \
+    NEED_OPEN();                                                                                   \
+    struct held *w = WINDOW(handle);                                                               \
+    NEED(NULL, w, MPI_ERR_WIN, "the window is not valid: was it freed?")
+
+PUBLIC(Win_set_info)
+int PMPI_Win_set_info(MPI_Win win, MPI_Info info)
+{
+    NEED_WINDOW(w, win);
+    const struct info *given = INFO(info);
+    if (given == NULL && info != MPI_INFO_NULL)
+        return hark_mpi_error_on(
+            &w->o, MPI_ERR_INFO, __func__, "the info object is not valid: was it freed?");
+    if (given == NULL) return MPI_SUCCESS;
+    struct info *old = w->info;
+    w->info = hark_mpi_info_copy(given);
+    if (old) hark_mpi_info_release(old);
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Win_get_info)
+int PMPI_Win_get_info(MPI_Win win, MPI_Info *info)
+{
+    NEED_WINDOW(w, win);
+    if (info == NULL) return hark_mpi_error_on(&w->o, MPI_ERR_ARG, __func__, "info_used is NULL");
+    struct info *used = w->info ? hark_mpi_info_copy(w->info) : hark_mpi_info_make();
+    *info = HANDLE(MPI_Info, used);
+    return MPI_SUCCESS;
+}

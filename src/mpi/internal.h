@@ -389,6 +389,8 @@ void hark_mpi_request_post(struct request *r);
 void hark_mpi_image_hooks(void);
 void hark_mpi_contexts_put(void (*put)(const void *from, size_t length));
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length));
+void hark_mpi_files_put(void (*put)(const void *from, size_t length));
+void hark_mpi_files_get(void (*get)(void *to, size_t length)); /* after the communicators */
 /* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
 bool hark_mpi_collective_try(struct request *r);
 void hark_mpi_collective_wait(struct request *r, const char *call);
@@ -415,8 +417,24 @@ int hark_mpi_neighbours(
 void hark_mpi_combine(
     const struct op *op, const void *from, void *into, size_t count, struct type *t);
 void hark_mpi_op_release(struct op *op);
+/* Is it one of the program, or defined for this predefined datatype? MPI_REPLACE and MPI_NO_OP are
+ * not. */
+bool hark_mpi_op_defined(const struct op *op, const struct type *t);
+const struct op *hark_mpi_op_of(enum operation operation); /* a predefined one */
 /* 0, or the code of the error that was raised. */
 int hark_mpi_op_valid(struct comm *c, const struct op *op, const struct type *t, const char *call);
+
+/* ---- windows: window.h ------------------------------------------------------------------------
+ */
+
+/* A request of one-sided communication was taken in this context. */
+void hark_mpi_window_taken(uint16_t context);
+/* MPI_Finalize: windows that the program has not freed listen no more. */
+void hark_mpi_windows_close(void);
+/* For checkpoints: between epochs they may have one. */
+bool hark_mpi_windows_may_capture(void);
+void hark_mpi_windows_put(void (*put)(const void *from, size_t length));
+void hark_mpi_windows_get(void (*get)(void *to, size_t length));
 
 void hark_mpi_predefine_types(void);
 void hark_mpi_predefine_ops(void);

@@ -91,11 +91,15 @@ int hark_mpi_send(struct comm *c, const void *data, size_t count, const struct t
 }
 
 /* A synchronous message is acknowledged by an empty one of the same tag: those with one tag are
- * taken in their order. */
+ * taken in their order. A request of a window is served. */
 void hark_mpi_acknowledge(void)
 {
     for (unsigned i = 0; i < hark_app.taken_count; i++) {
         struct taken t = hark_app.taken[i];
+        if (t.ctx % 4 == OF_WINDOWS) {
+            hark_mpi_window_taken(t.ctx);
+            continue;
+        }
         int status = hark_app_send(
             NULL, 0, t.from, (uint16_t)(t.ctx + OF_ACKNOWLEDGEMENTS), t.tag & TAG_LIMIT);
         if (status < 0) hark_mpi_fatal(1, "an acknowledgement: %s", hark_app_error(status));
@@ -307,6 +311,7 @@ bool hark_mpi_probe(
     struct hark_request sought = {.from = source_in_job(c, source), .tag = tag_of(tag)};
     if (!wait) hark_process_poll();
     while (!look(c, source, tag, info)) {
+        if (hark_app_serve()) continue;
         if (!wait && hark_mpi_missed()) return false;
         hark_app_wait(call, HARK_WAITS_MESSAGE, &sought, 1);
     }

@@ -233,6 +233,17 @@ void hark_mpi_combine(
     else combine_packed(loop, from, into, count, t);
 }
 
+bool hark_mpi_op_defined(const struct op *op, const struct type *t)
+{
+    return op->operation == OPERATION_USER ||
+           (t->o.predefined && loops[op->operation][t->element] != NULL);
+}
+
+const struct op *hark_mpi_op_of(enum operation operation)
+{
+    return &predefined[operation];
+}
+
 static const char *type_name(const struct type *t)
 {
     if (t->name[0]) return t->name;
@@ -244,8 +255,7 @@ int hark_mpi_op_valid(struct comm *c, const struct op *op, const struct type *t,
     if (op == NULL)
         return hark_mpi_error(
             c, MPI_ERR_OP, call, "the operation is MPI_OP_NULL, or not valid: was it freed?");
-    if (op->operation == OPERATION_USER) return MPI_SUCCESS;
-    if (t->o.predefined && loops[op->operation][t->element]) return MPI_SUCCESS;
+    if (hark_mpi_op_defined(op, t)) return MPI_SUCCESS;
     return hark_mpi_error(c, MPI_ERR_OP, call, "the operation %s is not defined for %s",
         name_of[op->operation], type_name(t));
 }

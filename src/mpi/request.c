@@ -449,12 +449,25 @@ static int count_active(int count, const MPI_Request requests[], struct request 
     return active;
 }
 
-/* The first active one that is complete; count: none is. */
+/* NULL: it is none, or not active. */
+static struct request *active_at(const MPI_Request requests[], int i)
+{
+    struct request *r = requests[i] == MPI_REQUEST_NULL ? NULL : REQUEST(requests[i]);
+    return r && (!r->persistent || r->active) ? r : NULL;
+}
+
+/* The first active one that is complete; count: none is. Those that were complete before come
+ * first: what has arrived meanwhile is a matter of timing, and would be another request in a
+ * replay. */
 static int first_done(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++) {
-        struct request *r = requests[i] == MPI_REQUEST_NULL ? NULL : REQUEST(requests[i]);
-        if (r && (!r->persistent || r->active) && hark_mpi_request_try(r)) return i;
+        struct request *r = active_at(requests, i);
+        if (r && (r->done || r->receive.done) && hark_mpi_request_try(r)) return i;
+    }
+    for (int i = 0; i < count; i++) {
+        struct request *r = active_at(requests, i);
+        if (r && hark_mpi_request_try(r)) return i;
     }
     return count;
 }
@@ -486,14 +499,39 @@ int PMPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *stat
     return error ? raise_of(c, error, __func__) : MPI_SUCCESS;
 }
 
+/* Tries all: how many are complete, and how many not. */
+static int try_all(int count, const MPI_Request requests[], int *open)
+{
+    int done = 0;
+    *open = 0;
+    for (int i = 0; i < count; i++) {
+        struct request *r = active_at(requests, i);
+        if (r) hark_mpi_request_try(r) ? done++ : ++*open;
+    }
+    return done;
+}
+
+/* Some are complete, others are not: that is a choice which a replay has to make again, so it
+ * counts as a look that has found nothing. */
+static bool some_are_done(int count, const MPI_Request requests[], const char *call)
+{
+    int open;
+    while (try_all(count, requests, &open) > 0) {
+        if (open == 0 || hark_app_missed()) return true;
+        hark_app_wait(call, HARK_WAITS_ANY, NULL, 0);
+    }
+    return false;
+}
+
 /* Finishes all that are complete. How many; their errors are in the statuses. */
-static int finish_some(
-    int count, MPI_Request requests[], int indices[], MPI_Status statuses[], bool *failed)
+static int finish_some(int count, MPI_Request requests[], int indices[], MPI_Status statuses[],
+    bool *failed, const char *call)
 {
     int n = 0;
+    if (!some_are_done(count, requests, call)) return 0;
     for (int i = 0; i < count; i++) {
-        struct request *r = requests[i] == MPI_REQUEST_NULL ? NULL : REQUEST(requests[i]);
-        if (r == NULL || (r->persistent && !r->active) || !hark_mpi_request_try(r)) continue;
+        struct request *r = active_at(requests, i);
+        if (r == NULL || !r->done) continue;
         int error = finish(&requests[i], r, status_at(statuses, n));
         if (statuses != MPI_STATUSES_IGNORE) statuses[n].MPI_ERROR = error;
         if (error) *failed = true;
@@ -514,7 +552,8 @@ int PMPI_Waitsome(
     if (active < 0) return NOT_VALID(__func__);
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
-    while ((*outcount = finish_some(count, requests, indices, statuses, &failed)) == 0)
+    while (
+        (*outcount = finish_some(count, requests, indices, statuses, &failed, "MPI_Waitsome")) == 0)
         wait_for_any(active, any, "MPI_Waitsome");
     return failed ? hark_mpi_error(NULL, MPI_ERR_IN_STATUS, __func__,
                         "a request has failed: its status has the error")
@@ -617,7 +656,8 @@ int PMPI_Testsome(
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
     hark_process_poll();
-    while ((*outcount = finish_some(count, requests, indices, statuses, &failed)) == 0)
+    while (
+        (*outcount = finish_some(count, requests, indices, statuses, &failed, "MPI_Testsome")) == 0)
         if (counts(any, "MPI_Testsome")) return MPI_SUCCESS;
     return failed ? hark_mpi_error(NULL, MPI_ERR_IN_STATUS, __func__,
                         "a request has failed: its status has the error")

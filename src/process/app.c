@@ -13,6 +13,7 @@
 #include "interval.h"
 #include "journal.h"
 #include "observe.h"
+#include "queue.h"
 #include "rollback.h"
 
 struct app hark_app;
@@ -201,11 +202,11 @@ void hark_app_waits(struct hark_waits *w)
     *w = (struct hark_waits){.what = hark_app.call ? hark_app.what : HARK_WAITS_NOT,
         .calls = hark_process_number("wave.calls") + hark_app.inside};
     for (const struct hark_message *m = hark_app.first; m; m = m->next) {
-        if (!of_the_application(m->ctx))
+        if (!of_the_application(hark_queue_context(m)))
             continue; /* of a collective call: whoever has not come to it is named anyway */
         if (w->untaken++) continue;
         w->untaken_from = (int32_t)m->from;
-        w->untaken_tag = m->tag & hark_app_mask(0, m->ctx);
+        w->untaken_tag = (int32_t)m->tag & hark_app_mask(0, m->ctx);
     }
     if (hark_app.call == NULL) return;
     snprintf(
@@ -362,8 +363,11 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
     if (__builtin_expect(hark_prologue.replaying, 0)) return HARK_A_OK; /* it was sent long ago */
     int status = ready_to_send(data, length);
     if (status < 0) return status;
-    check_sent(hark_driver_send(P.driver, (uint32_t)to, ctx, tag, data, length));
+    check_sent(hark_driver_send(
+        P.driver, (uint32_t)to, hark_app_channel(ctx), hark_app_wire_tag(ctx, tag), data, length));
     count_traffic(to, length);
+    if (__builtin_expect(P.recorder != NULL, 0))
+        hark_recorder_sent(P.recorder, (uint32_t)to, ctx, tag, data, length);
     return HARK_A_OK;
 }
 
@@ -377,6 +381,7 @@ int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
         count_traffic(me & (me - 1), length); /* to the parent in the tree */
     for (int to = 1; ctx == CTX_MULTICAST && to < n; to++)
         count_traffic(to, length); /* who passes it on is the tree's affair */
+    if (P.recorder) hark_recorder_sent(P.recorder, HARK_RECORDING_GROUP, ctx, tag, data, length);
     return HARK_A_OK;
 }
 
@@ -452,12 +457,25 @@ static void take_back(void)
 {
     for (size_t i = 0; i < hark_app.region_count; i++) {
         const struct hark_region *r = &hark_app.region[i];
-        memcpy((void *)(uintptr_t)r->at, saved_of(r)->at, r->length);
+        if (r->at != saved_of(r)->at) memcpy((void *)(uintptr_t)r->at, saved_of(r)->at, r->length);
     }
     hark_app.own[2] = hark_app.own_saved[2];
     const struct hark_region *above =
         of_hark(hark_app.saved, hark_app.saved_count, CAPTURED_REGION);
     if (above && hark_app.restore) hark_app.restore(above->at, (size_t)above->length);
+}
+
+int hark_saved(uint64_t id, const void **at, size_t *length)
+{
+    if (!hark_app.joined) return HARK_A_EINIT;
+    if (at == NULL || length == NULL || IS_OF_HARK(id)) return HARK_A_EARGUMENT;
+    for (uint32_t k = 0; hark_app.saved && k < hark_app.saved_count; k++) {
+        if (hark_app.saved[k].id != id) continue;
+        *at = hark_app.saved[k].at;
+        *length = (size_t)hark_app.saved[k].length;
+        return HARK_A_OK;
+    }
+    return HARK_A_EREGION;
 }
 
 int hark_restarted(uint64_t *restarted)

@@ -19,6 +19,24 @@ enum {
  * tag, in contexts from this one on. Below it all bits of a tag are the application's. */
 enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
 
+/* A protocol remembers each channel, a pair and a number of 16 bits, for ever. So contexts from
+ * HARK_APP_CONTEXTS on, of which a program may make thousands, share four channels, by what they
+ * are of; the tag of a message says in its upper half for which communicator it is. */
+static inline uint16_t hark_app_channel(uint16_t ctx)
+{
+    return ctx < HARK_APP_CONTEXTS ? ctx : (uint16_t)(HARK_APP_CONTEXTS + (ctx & 3));
+}
+static inline int64_t hark_app_wire_tag(uint16_t ctx, int tag)
+{
+    return ctx < HARK_APP_CONTEXTS ? tag : (int64_t)(ctx >> 2) << 32 | (uint32_t)tag;
+}
+/* The reverse. */
+static inline uint16_t hark_app_context(uint16_t channel, int64_t wire_tag)
+{
+    return channel < HARK_APP_CONTEXTS ? channel
+                                       : (uint16_t)((wire_tag >> 32) << 2 | (channel & 3));
+}
+
 struct hark_request {                     /* a posted receive, or a send that is done */
     struct hark_request *next, *previous; /* while it is posted: queue.h */
     void *data;
@@ -129,6 +147,9 @@ void hark_app_unpost(struct hark_request *r); /* one that is not done */
 /* Takes what has arrived; no more than a look at the transport. */
 void hark_app_try(struct hark_request *r);
 void hark_app_complete(struct hark_request *r, const char *call); /* waits until it is done */
+/* Takes marked messages that posted receives fit, and acknowledges them; no more than a look at
+ * what has been handed up. False: there are none. For calls that wait for no request. */
+bool hark_app_serve(void);
 /* A test or a look has found nothing. False: the protocol wants it to look again, once something
  * has come. */
 bool hark_app_missed(void);
@@ -150,10 +171,10 @@ static inline void hark_app_wait(
 }
 void hark_app_waits(struct hark_waits *w); /* what hark_process.waits is */
 
-void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length);
+void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t tag, uint64_t length);
 void hark_app_unplace(void *self, void *payload);
 void hark_app_handup(void *self, struct hark_message *m);
 void hark_app_combine(
-    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length);
+    void *self, uint16_t ctx, int64_t tag, void *into, const void *part, uint64_t length);
 
 #endif

@@ -58,7 +58,7 @@ static int kind_of(enum hark_type type, enum hark_operation operation)
 }
 
 void hark_app_combine(
-    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+    void *self, uint16_t ctx, int64_t tag, void *into, const void *part, uint64_t length)
 {
     enum hark_type type = (enum hark_type)(tag & 255);
     size_t width = size_of(type);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "hark/registry.h"
-#include "journal_file.h"
+#include "journal_kept.h"
 #include "process.h"
 
 #define P hark_process
@@ -37,8 +37,9 @@ static void on_no_room(void)
     char line[250];
     const bool full = errno == EFBIG;
     snprintf(line, sizeof line,
-        "the journal of clock readings %s%s: if the process is lost before its next checkpoint, it "
-        "may diverge; more checkpoints (--interval) or fewer readings help",
+        "the journal of clocks and files %s%s: if the process is lost before its next checkpoint, "
+        "it "
+        "may diverge; more checkpoints (--interval) help",
         full ? "is full" : "can not grow: ", full ? "" : strerror(errno));
     hark_process_trouble(line);
     journal.records = false;
@@ -108,6 +109,7 @@ void hark_journal_restart(uint64_t checkpoint, uint64_t position)
     /* With an image the program executes its beginning again, and then asks for its memory. */
     journal.limit =
         checkpoint ? hark_journal_prologue(&journal.file) : hark_journal_end(&journal.file);
+    hark_journal_kept_begin(0, journal.limit);
 }
 
 /* Only the first execution tells where the beginning ends. */
@@ -127,6 +129,7 @@ void hark_journal_ready(void)
     journal.records = true;
     journal.position = journal.image;
     journal.limit = journal.file.header ? hark_journal_end(&journal.file) : 0;
+    hark_journal_kept_begin(journal.position, journal.limit);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -146,6 +149,9 @@ uint64_t hark_journal_captured(uint64_t id)
 {
     if (!journal.open) return 0;
     if (journal.broken) mend();
+    if (journal.position < journal.limit)
+        journal.position =
+            hark_journal_kept_skip_found(&journal.file, journal.position, journal.limit);
     if (journal.file.header) hark_journal_image(&journal.file, id, journal.position);
     else journal.empty_at = id;
     return journal.position;
@@ -185,6 +191,14 @@ _Noreturn static void say_diverged(const char *line)
     _exit(1);
 }
 
+/* The rest of the journal is of no use. */
+static void cut(void)
+{
+    if (journal.records) hark_journal_cut(&journal.file, journal.position);
+    journal.limit = journal.position;
+    hark_journal_kept_begin(journal.position, journal.position);
+}
+
 /* The program takes another way than before. What a send-deterministic program sends does not
  * depend on the order of messages, but the order of its readings may: then nobody can tell which of
  * them the journal holds. Under the other protocols that order may rightly be another one from here
@@ -198,22 +212,20 @@ static void on_different(uint8_t kind, uint8_t found)
         "protected",
         P.name, words(kind, now), kind == found ? "another number of " : "", words(found, then));
     if (P.protocol->manual->programs == HARK_FOR_SENDS) say_diverged(line);
-    hark_journal_cut(&journal.file, journal.position);
-    journal.limit = journal.position;
+    cut();
 }
 
-bool hark_journal_next(uint8_t kind, void *value, size_t length)
+static bool next_of_journal(uint8_t kind, void *value, size_t length)
 {
     uint8_t found;
     size_t found_length;
+    if (journal.position < journal.limit)
+        journal.position = hark_journal_kept_skip(&journal.file, journal.position, journal.limit);
     if (journal.position >= journal.limit) return false;
     switch (hark_journal_read(
         &journal.file, &journal.position, kind, value, length, &found, &found_length)) {
     case HARK_JOURNAL_GIVEN: count(&P.slot->readings_given); return true;
-    case HARK_JOURNAL_DAMAGED:
-        if (journal.records) hark_journal_cut(&journal.file, journal.position);
-        journal.limit = journal.position;
-        return false;
+    case HARK_JOURNAL_DAMAGED: cut(); return false;
     default: /* DIFFERENT */
         if (journal.records) on_different(kind, found);
         else journal.limit = journal.position; /* of the beginning nothing depends on it */
@@ -221,18 +233,60 @@ bool hark_journal_next(uint8_t kind, void *value, size_t length)
     }
 }
 
-void hark_journal_record(uint8_t kind, const void *value, size_t length)
+bool hark_journal_next(uint8_t kind, void *value, size_t length)
 {
-    if (!journal.records) return;
-    if (!mapped() || hark_journal_append(&journal.file, kind, value, length) < 0) {
-        on_no_room();
-        return;
-    }
-    journal.position = journal.limit = hark_journal_end(&journal.file);
+    if (next_of_journal(kind, value, length)) return true;
+    if (!P.setup.steady) return false;
+    hark_steady_fill(kind, value, length);
+    hark_journal_record(kind, value, length);
+    return true;
+}
+
+/* An entry was appended. */
+static void appended(void)
+{
+    journal.limit = hark_journal_end(&journal.file);
     count(&P.slot->readings);
     atomic_store_explicit(
         &P.slot->journal_bytes, hark_journal_file_bytes(&journal.file), memory_order_relaxed);
     /* Checkpoints trim it. */
-    if (journal.position - hark_journal_start(&journal.file) > HARK_JOURNAL_MOST / 2)
+    if (journal.limit - hark_journal_start(&journal.file) > HARK_JOURNAL_MOST / 2)
         P.checkpoint = true;
+}
+
+static bool append(uint8_t kind, const void *value, size_t length)
+{
+    if (mapped() && hark_journal_append(&journal.file, kind, value, length) == 0) return true;
+    on_no_room();
+    return false;
+}
+
+void hark_journal_record(uint8_t kind, const void *value, size_t length)
+{
+    if (!journal.records || !append(kind, value, length)) return;
+    appended();
+    journal.position = journal.limit;
+}
+
+/* ---- results by key -------------------------------------------------------------------------- */
+
+ptrdiff_t hark_journal_find(struct hark_journal_key key, void *value, size_t room)
+{
+    if (!journal.open || journal.file.header == NULL) return -1;
+    ptrdiff_t length = hark_journal_kept_find(&journal.file, key, value, room);
+    if (length >= 0) count(&P.slot->readings_given);
+    return length;
+}
+
+/* Readings that are still to be given again stay the next ones. */
+void hark_journal_keep(struct hark_journal_key key, const void *value, size_t length)
+{
+    uint8_t entry[HARK_JOURNAL_ENTRY];
+    if (!journal.records) return;
+    memcpy(entry, &key, sizeof key);
+    if (length) memcpy(entry + sizeof key, value, length);
+    const bool at_end = journal.position == journal.limit;
+    if (!append(HARK_JOURNAL_KEPT, entry, sizeof key + length)) return;
+    appended();
+    if (at_end) journal.position = journal.limit;
 }

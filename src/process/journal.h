@@ -29,6 +29,7 @@ enum hark_journal_kind {
     HARK_JOURNAL_TIMES,          /* times */
     HARK_JOURNAL_USAGE,          /* getrusage */
     HARK_JOURNAL_RANDOM,         /* getrandom and others */
+    HARK_JOURNAL_KEPT,           /* found by its key: hark_journal_find */
     HARK_JOURNAL_CLOCK = 32      /* clock_gettime; + the number of the clock, below 32 */
 };
 
@@ -40,6 +41,20 @@ bool hark_journal_next(uint8_t kind, void *value, size_t length);
 /* Records a reading, of at most 16 KiB, before the caller uses it. If the journal is full or cannot
  * grow, a line says so once, and readings are recorded again from the next image on. */
 void hark_journal_record(uint8_t kind, const void *value, size_t length);
+
+/* The reading of `hark run --steady`, in the place of what the source says: steady.c. */
+void hark_steady_fill(uint8_t kind, void *value, size_t length);
+/* Results that are found by what was done, not by their order: journal_kept.h. */
+struct hark_journal_key {
+    uint64_t what, content; /* digests */
+};
+/* Longest result, bytes. */
+#define HARK_JOURNAL_RESULT (16384 - sizeof(struct hark_journal_key))
+/* The result that the first execution kept at its n-th call with this key, if this is the n-th call
+ * since the image: its length, and at most `room` bytes of it. -1: it kept none. */
+ptrdiff_t hark_journal_find(struct hark_journal_key key, void *value, size_t room);
+/* Keeps a result of at most HARK_JOURNAL_RESULT bytes, before the caller uses it. */
+void hark_journal_keep(struct hark_journal_key key, const void *value, size_t length);
 
 /* For app.c and open.c. */
 void hark_journal_open(void);

@@ -27,7 +27,7 @@ static hark_journal_connect_function *connector(void)
 void hark_journal_connect_calls(void)
 {
     hark_journal_connect_function *connect = connector();
-    if (P.setup.journal < 0 || (P.setup.keeps & PRELOADED) == 0) return;
+    if ((P.setup.journal < 0 && !P.setup.steady) || (P.setup.keeps & PRELOADED) == 0) return;
     if (connect == NULL)
         hark_process_fatal("%s: --journal: libhark_journal.so is not in this process: a program "
                            "that is linked statically, or run by another user than its file's, can "

@@ -44,7 +44,8 @@ static void note_taken(const struct hark_message *m)
         hark_app.taken = more;
         hark_app.taken_room = room;
     }
-    hark_app.taken[hark_app.taken_count++] = (struct taken){(int)m->from, m->tag, m->ctx};
+    hark_app.taken[hark_app.taken_count++] =
+        (struct taken){(int)m->from, (int32_t)m->tag, hark_queue_context(m)};
 }
 
 /* r takes m. */
@@ -55,7 +56,7 @@ static inline void fill(struct hark_request *r, const struct hark_message *m)
     else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
     if (hark_queue_marked(m)) note_taken(m);
     hark_queue_unpost(r);
-    r->info = (struct hark_info){(int)m->from, m->tag, m->length};
+    r->info = (struct hark_info){(int)m->from, (int32_t)m->tag, m->length};
     r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
     r->done = true;
     r->reserved = false;
@@ -75,6 +76,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     hark_app.looks = 0;
     if (r == hark_app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
+    if (P.recorder) hark_recorder_delivered(P.recorder, m->from, m->ctx, m->ssn);
     atomic_store_explicit(&P.slot->position, ++hark_app.own[3], memory_order_relaxed);
     if (hark_app.catch_up && hark_app.own[3] >= hark_app.catch_up) {
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
@@ -104,20 +106,29 @@ static bool take_recorded(void)
 {
     struct hark_message m;
     if (!hark_prologue_next(&m)) return false;
-    struct hark_request *r = hark_queue_claimant_of(NULL, m.from, m.ctx, m.tag, NULL);
+    struct hark_request *r =
+        hark_queue_claimant_of(NULL, m.from, hark_queue_context(&m), (int32_t)m.tag, NULL);
     if (r == NULL) return false;
     fill(r, &m);
     hark_prologue_take();
     return true;
 }
 
-/* A marked message is taken in whatever call comes next; any other by a call that asks for r. */
+static inline void acknowledge(void)
+{
+    if (hark_app.taken_count && hark_app.acknowledge) hark_app.acknowledge();
+}
+
+/* A marked message is taken in whatever call comes next; any other by a call that asks for r. The
+ * receive that takes the next one may be posted when this one is acknowledged. */
 static void take_recorded_for(const struct hark_request *r)
 {
     struct hark_message m;
     while (!r->done && hark_prologue_next(&m) &&
-           (hark_queue_fits(r, m.from, m.ctx, m.tag) || hark_queue_marked(&m)))
+           (hark_queue_fits_message(r, &m) || hark_queue_marked(&m))) {
         if (!take_recorded()) return;
+        acknowledge();
+    }
 }
 
 /* Completes r from what has been handed up, if that can be. A replay may put one off that a look
@@ -150,8 +161,10 @@ static inline void take(struct hark_request *r)
 
 /* Straight into the waiting receive's memory, if no other message and no other receive has a claim.
  */
-void *hark_app_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t wire_tag, uint64_t length)
 {
+    const uint16_t ctx = hark_app_context(channel, wire_tag);
+    const int32_t tag = (int32_t)wire_tag;
     struct hark_request *r = hark_app.waiting;
     (void)self;
     if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || r->land ||
@@ -199,7 +212,8 @@ void hark_app_handup(void *self, struct hark_message *m)
     }
     if (r == NULL || hark_app.delivering || r->done || r->reserved ||
         !hark_queue_fits_message(r, m) ||
-        hark_queue_claimant_of(r, m->from, m->ctx, m->tag, NULL) != r || hark_queue_first(r)) {
+        hark_queue_claimant_of(r, m->from, hark_queue_context(m), (int32_t)m->tag, NULL) != r ||
+        hark_queue_first(r)) {
         keep(m);
         return;
     }
@@ -219,9 +233,10 @@ static int valid(const void *data, size_t room, int from, int tag)
 }
 
 /* Whoever sends a marked message waits until a receive takes it: any posted one does, whatever this
- * process waits for, once it has taken what was sent before. */
-static void take_marked(void)
+ * process waits for, once it has taken what was sent before. False: none was taken. */
+static bool take_marked(void)
 {
+    bool any = false;
     for (struct hark_message *m = hark_queue_marked_first(), *next; m; m = next) {
         next = m->next;
         struct hark_request *q = hark_queue_marked(m) ? hark_queue_claimant(NULL, m) : NULL;
@@ -231,20 +246,18 @@ static void take_marked(void)
         hark_queue_remove(x);
         hark_driver_drop(P.driver, x);
         next = hark_queue_marked_first();
+        any = true;
     }
-}
-
-static inline void acknowledge(void)
-{
-    if (hark_app.taken_count && hark_app.acknowledge) hark_app.acknowledge();
+    return any;
 }
 
 /* Inside the application's call `call`. */
 static void complete_recorded(const struct hark_request *r)
 {
-    while (!r->done)
+    while (!r->done) {
         if (!take_recorded()) hark_prologue_differs();
-    acknowledge();
+        acknowledge();
+    }
 }
 
 void hark_app_complete(struct hark_request *r, const char *call)
@@ -256,9 +269,9 @@ void hark_app_complete(struct hark_request *r, const char *call)
     hark_app.waiting = r;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
     for (take(r); !r->done; take(r)) {
-        if (hark_app.marked) take_marked();
+        bool more = hark_app.marked && take_marked(); /* r's turn may have come in a replay */
         acknowledge();
-        if (!r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+        if (!more && !r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
     }
     hark_app.waiting = NULL;
     acknowledge();
@@ -267,8 +280,24 @@ void hark_app_complete(struct hark_request *r, const char *call)
 void hark_app_try(struct hark_request *r)
 {
     if (!r->done) take(r);
-    if (!r->done && hark_app.marked) take_marked();
+    while (!r->done && hark_app.marked && take_marked()) {
+        acknowledge();
+        take(r);
+    }
     acknowledge();
+}
+
+static bool take_recorded_marked(void)
+{
+    struct hark_message m;
+    return hark_prologue_next(&m) && hark_queue_marked(&m) && take_recorded();
+}
+
+bool hark_app_serve(void)
+{
+    bool any = hark_prologue.replaying ? take_recorded_marked() : hark_app.marked && take_marked();
+    acknowledge();
+    return any;
 }
 
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
@@ -511,7 +540,7 @@ bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info)
     const struct hark_message *m = seen_before(from, ctx, tag);
     if (m == NULL) m = see(from, ctx, tag);
     if (m == NULL) return false;
-    struct hark_info found = {(int)m->from, m->tag, m->length};
+    struct hark_info found = {(int)m->from, (int32_t)m->tag, m->length};
     if (hark_prologue.recording) hark_prologue_seen(&found, ctx);
     if (info) *info = found;
     return true;

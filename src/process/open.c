@@ -225,6 +225,17 @@ static void trace_open(const struct hark_clusters *clusters)
     if (P.trace == NULL) hark_process_fatal("%s", error);
 }
 
+/* Of the first incarnation only: with another one the recording is of no use. */
+static void recorder_open(void)
+{
+    char path[200];
+    if (!P.setup.record || P.setup.inc || P.setup.re || P.setup.rank == UINT32_MAX) return;
+    snprintf(path, sizeof path, HARK_RECORDING_PART, P.setup.directory, (unsigned)P.setup.rank);
+    P.recorder = hark_recorder_open(path);
+    if (P.recorder == NULL)
+        hark_process_fatal("%s: --record: %s: %s", P.name, path, strerror(errno));
+}
+
 /* The driver opens its transport; we remember it. */
 static const struct hark_transport_ops *opened;
 static int open_transport(
@@ -382,6 +393,7 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
         hark_process_trouble(error);
     }
     trace_open(&clusters);
+    recorder_open();
     driver_open(hooks, &clusters, recovery);
     if (!joins) forget_names();
     hark_clusters_free(&clusters);

@@ -474,6 +474,17 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
         hark_process_wait(); /* a restarted process learns first who is who */
 }
 
+static void close_recorder(void)
+{
+    char line[200];
+    const int failed = P.recorder ? hark_recorder_close(P.recorder) : 0;
+    P.recorder = NULL;
+    if (failed == 0) return;
+    snprintf(
+        line, sizeof line, "%s: --record: its part was not written: %s", P.name, strerror(failed));
+    hark_process_trouble(line);
+}
+
 void hark_process_close(void)
 {
     if (P.reading) {
@@ -490,6 +501,7 @@ void hark_process_close(void)
     hark_observe_finish();
     hark_driver_close(P.driver);
     hark_trace_close(P.trace);
+    close_recorder();
     if (P.store) P.store->ops->close(P.store);
     if (P.setup.store_fd >= 0) close(P.setup.store_fd);
     hark_rollback_forget();

@@ -9,6 +9,7 @@
 #include "../control/board.h"
 #include "../control/control.h"
 #include "hark/driver.h"
+#include "../view/recording.h"
 #include "../view/trace.h"
 
 struct hark_process_message { /* from the supervisor, whole */
@@ -36,7 +37,8 @@ struct hark_process {
     struct hark_board_slot *slot;
     _Atomic uint64_t *traffic; /* NULL, or bytes to each rank, on the board */
     struct hark_trace_writer *trace;
-    uint64_t phase; /* of the process, as the trace shows it */
+    struct hark_recorder *recorder; /* NULL: nothing is recorded */
+    uint64_t phase;                 /* of the process, as the trace shows it */
     pthread_t reader;
     bool reading;
     pthread_mutex_t lock;

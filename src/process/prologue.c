@@ -68,7 +68,9 @@ static void record(struct event e, const void *payload)
 
 void hark_prologue_delivered(const struct hark_message *m)
 {
-    record((struct event){DELIVERED, m->from, m->tag, m->ctx, m->length}, m->payload);
+    record((struct event){DELIVERED, m->from, (int32_t)m->tag, hark_app_context(m->ctx, m->tag),
+               m->length},
+        m->payload);
 }
 
 void hark_prologue_seen(const struct hark_info *info, uint16_t ctx)
@@ -113,7 +115,8 @@ _Noreturn void hark_prologue_differs(void)
     hark_process_fatal(
         "rank %u begins its program again, and does not communicate before hark_restarted as it "
         "did in its first execution: what it does there must depend only on its arguments, files "
-        "and messages",
+        "and messages, and it must take its memory back at the same place (hark_restarted, or "
+        "VELOC_Restart after VELOC_Restart_test)",
         P.setup.rank);
 }
 
@@ -129,8 +132,8 @@ bool hark_prologue_next(struct hark_message *m)
     struct event e;
     if (!event_at_hand(&e) || e.kind != DELIVERED) return false;
     *m = (struct hark_message){.from = e.from,
-        .tag = e.tag,
-        .ctx = (uint16_t)e.ctx,
+        .tag = hark_app_wire_tag((uint16_t)e.ctx, e.tag),
+        .ctx = hark_app_channel((uint16_t)e.ctx),
         .length = e.length,
         .payload = Q.bytes + Q.next + sizeof e};
     return true;

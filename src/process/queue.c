@@ -262,7 +262,7 @@ static void index_add(struct match_index *x, struct hark_message *m)
     n->m = m;
     n->number = x->newest += GAP;
     for (enum class c = EXACT; c < CLASSES; c++) {
-        struct key k = key_of(c, m->from, m->ctx, m->tag);
+        struct key k = key_of(c, m->from, hark_queue_context(m), (int32_t)m->tag);
         struct entry *e = n->entry[c] = find_or_make(&k);
         link_behind(&e->all, n, e->all.last, c, false);
         if (hark_queue_marked(m)) link_marked(x, n, e->marked.last, c);

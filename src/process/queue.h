@@ -15,6 +15,11 @@
 #define HARK_QUEUE_SHORT 64
 #endif
 
+static inline uint16_t hark_queue_context(const struct hark_message *m)
+{
+    return hark_app_context(m->ctx, m->tag);
+}
+
 static inline bool hark_queue_fits(
     const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
 {
@@ -25,12 +30,12 @@ static inline bool hark_queue_fits(
 static inline bool hark_queue_fits_message(
     const struct hark_request *r, const struct hark_message *m)
 {
-    return hark_queue_fits(r, m->from, m->ctx, m->tag);
+    return hark_queue_fits(r, m->from, hark_queue_context(m), (int32_t)m->tag);
 }
 
 static inline bool hark_queue_marked(const struct hark_message *m)
 {
-    return m->ctx >= HARK_APP_CONTEXTS && m->tag & HARK_APP_MARK;
+    return m->ctx >= HARK_APP_CONTEXTS && m->tag & HARK_APP_MARK; /* a channel is as the context */
 }
 
 /* ---- of long lists: queue.c ---------------------------------------------------
@@ -124,7 +129,7 @@ static inline struct hark_request *hark_queue_claimant_of(
 static inline struct hark_request *hark_queue_claimant(
     struct hark_request *r, const struct hark_message *m)
 {
-    return hark_queue_claimant_of(r, m->from, m->ctx, m->tag, m);
+    return hark_queue_claimant_of(r, m->from, hark_queue_context(m), (int32_t)m->tag, m);
 }
 
 /* The oldest untaken message that fits r, which need not be posted. NULL: there is none. */

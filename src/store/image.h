@@ -19,7 +19,7 @@
 
 #include "hark/store.h"
 
-#define HARK_IMAGE_FORMAT   1u
+#define HARK_IMAGE_FORMAT   2u
 #define HARK_IMAGE_JOB_MAX  64u
 #define HARK_IMAGE_JOB_FILE (24u + HARK_IMAGE_JOB_MAX + 16u)
 

@@ -50,6 +50,7 @@
 #include "supervisor.h"
 #include "outlet.h"
 #include "../driver/point.h"
+#include "../view/recording.h"
 #include "../view/trace.h"
 
 struct supervisor;
@@ -363,6 +364,8 @@ const char *hark_sup_part(struct supervisor *s, uint32_t rank, uint32_t inc);
 void hark_sup_look_for_store(struct supervisor *s);
 void hark_sup_trace(struct supervisor *s, uint8_t kind, uint32_t rank, uint32_t inc, uint64_t id);
 void hark_sup_trace_failed(struct supervisor *s);
+/* Joins the parts of the recording: 0, or -1 after one line. */
+int hark_sup_close_recording(struct supervisor *s);
 int hark_sup_close_trace(struct supervisor *s); /* merges the parts: 0, or -1 after one line */
 
 /* tell.c */

@@ -362,12 +362,39 @@ int hark_sup_close_trace(struct supervisor *s)
     return status;
 }
 
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+int hark_sup_close_recording(struct supervisor *s)
+{
+    char error[HARK_RECORDING_ERROR];
+    const struct hark_recording_job job = {.ranks = s->o->ranks,
+        .failures = s->failures,
+        .protocol = s->o->protocol->name,
+        .transport = s->o->transport->name,
+        .program = base_name(s->o->program->argv[0])};
+    if (s->o->record == NULL) return 0;
+    if (s->failures)
+        hark_sup_say("--record %s: processes died, so what was sent can not be compared with "
+                     "another run: record a run without failures",
+            s->o->record);
+    if (hark_recording_join(s->o->record, s->directory, &job, error) == HARK_RECORDING_OK) return 0;
+    hark_sup_say("cannot write the recording %s", error);
+    return -1;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 int hark_sup_job_open(struct supervisor *s)
 {
     int status = check_writable("trace", s->o->trace);
     if (status == 0) status = check_writable("figures", s->o->json);
+    if (status == 0) status = check_writable("recording", s->o->record);
     if (status == 0) status = find_trace(s);
     if (status == 0) status = name_job(s);
     if (status == 0 && s->o->store) status = take_store(s);

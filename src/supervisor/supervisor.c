@@ -225,6 +225,7 @@ int hark_supervise(const struct hark_run_options *options)
         s.advice = options->advise(options->self,
             (const uint64_t *)(void *)hark_board_traffic(s.board, 0), options->ranks);
     if (opened && hark_sup_close_trace(&s) < 0 && status == 0) s.exit = status = 1;
+    if (opened && hark_sup_close_recording(&s) < 0 && status == 0) s.exit = status = 1;
     if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;
     hark_sup_job_close(&s);
     for (uint32_t i = 0; i < s.recoveries; i++) free(s.recovery[i].rolled);

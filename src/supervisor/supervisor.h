@@ -23,7 +23,7 @@ struct hark_run_program {  /* what some of the ranks run */
     const char *directory; /* their working directory; NULL: ours */
     char *const *environment; /* "NAME=VALUE": what they have beside our environment, or instead of
                                  what is there; NULL behind the last; NULL: nothing */
-    bool same_addresses;         /* without address randomization, where the system permits that */
+    bool same_addresses;      /* without address randomization, where the system permits that */
 };
 
 struct hark_run_options {
@@ -38,6 +38,7 @@ struct hark_run_options {
     const char *store;     /* directory of checkpoints that outlives the run; NULL: none */
     const char *spill;     /* directory for logs over their limit; NULL: they do not spill */
     const char *trace;     /* file for the trace; NULL: none */
+    const char *record;    /* file for what processes sent and took; NULL: none */
     const char *json;      /* file for the figures; NULL: none */
     uint64_t log_limit;    /* bytes of payload log in memory, a process; 0: none */
     uint64_t interval_ms;  /* between checkpoints; 0: none */
@@ -59,6 +60,7 @@ struct hark_run_options {
     uint32_t journal;     /* which readings of processes are kept for their re-execution:
                              HARK_KEEPS_*; 0: none */
     const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
+    bool steady;          /* the readings of `journal` are the same in every run */
     bool resume, digest, verbose;
     bool tag_output; /* "[3] " before each line that rank 3 prints */
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.

@@ -53,6 +53,8 @@ void hark_sup_setup(struct child *c)
         .options = options,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_next_kill(c),
         .traffic = s->o->traffic,
+        .record = s->o->record != NULL,
+        .steady = s->o->steady,
         .keeps = o->journal,
         .board = s->board_fd,
         .journal = c->journal,

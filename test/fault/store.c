@@ -219,7 +219,7 @@ static void test_crafted(void **state)
     size_t length;
     assert_int_equal(write_sample(2, 5), HARK_S_OK);
     uint8_t *image = load_file("r2/5", &length);
-    assert_crafted(image, length, 8, 2, 4, "format version 2, expected 1");
+    assert_crafted(image, length, 8, 1, 4, "format version 1, expected 2");
     assert_crafted(image, length, 12, 3, 4, "belongs to rank 3, expected 2");
     assert_crafted(image, length, 16, 6, 8, "is checkpoint 6, expected 5");
     assert_crafted(image, length, 24, 9, 4, "job of 9 processes, expected 8");

@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # Floors 3 and above, by the longest prefix. What is not here is of floor 1 or 2, or of none.
 FLOORS = {TOP + 'driver.h': 3, TOP + 'transport.h': 3, TOP + 'store.h': 3, 'src/driver/': 3,
           'src/store/': 3,
-          TOP + 'fake.h': 4, 'transports/': 4, 'include/hark-mpi/': 5,
+          TOP + 'fake.h': 4, 'transports/': 4, 'include/hark-mpi/': 5, 'include/hark-veloc/': 5,
           TOP + 'app.h': 5, TOP + 'cluster.h': 5, TOP + 'balance.h': 5, 'src/supervisor/': 5,
           'src/process/': 5, 'src/mpi/': 5, 'src/control/': 5, 'src/sim/': 5, 'src/check/': 5,
           'src/cluster/': 5, 'src/view/': 5, 'src/json.h': 5, 'src/utf8.h': 5, 'src/cli/': 6}

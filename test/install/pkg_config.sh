@@ -29,6 +29,22 @@ for file in "$libraries"/pkgconfig/hark-transport-mpi-*.pc; do
     "$(nm -D --defined-only "$libraries/lib${package//-/_}.so" | awk '{print $3}' | LC_ALL=C sort | paste -sd' ')"
 done
 
+# VELOC's interface, with the mpi.h of any MPI.
+printf '#include <veloc.h>\nint main(void) { return VELOC_Init(0, "") == VELOC_SUCCESS; }\n' >veloc.c
+holds 'hark-veloc: a program' "$cc" -std=c11 $warnings veloc.c -o veloc \
+  $(packages --cflags hark-veloc) -I"$prefix/include/hark-mpi" $(packages --libs hark-veloc)
+LD_LIBRARY_PATH=$libraries/hark/mpi/veloc ./veloc >out 2>err
+is 'hark-veloc: without hark run' '0 hark: VELOC_Init: hark'"'"'s MPI library is not in the process' "$? $(cut -d: -f1-3 err)"
+# Fortran.
+module=$(packages --variable=fortran hark-app)
+is 'hark.f90' "$prefix/include/hark-fortran/hark.f90" "$module"
+if command -v gfortran >/dev/null; then
+  printf 'use hark\ninteger, target :: x\nx = 0\ncall hark_protect(1, x)\nend\n' >fortran.f90
+  holds 'hark.f90: a program' gfortran -Wall -Werror "$module" fortran.f90 -o fortran $(packages --libs hark-app)
+  LD_LIBRARY_PATH=$libraries ./fortran >out 2>err
+  is 'hark.f90: an error ends the program' '1 hark: hark_protect: ' "$? $(grep -o '^hark: hark_protect: ' err)"
+fi
+
 # Where there are the static ones only, or a program wants them.
 rm "$libraries"/libhark*.so*
 for one in core:hark app:hark-app cluster:hark-cluster; do

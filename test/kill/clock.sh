@@ -92,7 +92,7 @@ holds 'without checkpoints all are kept' [ "$(figure journal_bytes figures.json)
 # Files that may not grow: without checkpoints the journal is full at some time, and the run goes on. Checkpoints trim it.
 limited() { (ulimit -f 300; exec "$hark" "$@"); } # blocks of 1 KiB
 tested=(limited run)
-expect 0 'the journal of clock readings is full: if the process is lost before its next checkpoint, it may diverge' \
+expect 0 'the journal of clocks and files is full: if the process is lost before its next checkpoint, it may diverge' \
   -n 2 --interval 0 -- "$clocked" 100 300
 is 'full: all are right' 2 "$(grep -c '^rank [01]: right$' out)"
 is 'full: a line a process at most' '' "$(grep -o 'rank [01]: the journal' out | sort | uniq -d)"

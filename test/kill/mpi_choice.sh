@@ -48,6 +48,28 @@ $cc -shared -fPIC -Wl,-soname,libmpichfort.so.12 -o theirs/libmpichfort.so.12 fo
 echo 'int mpi_init_(void); int main(void) { return mpi_init_(); }' >fortran_program.c
 $cc -o fortran fortran_program.c theirs/libmpichfort.so.12 -Wl,--disable-new-dtags,-rpath,"$work/theirs" -Wl,--unresolved-symbols=ignore-all
 expect 1 '^our libmpich.so.12$' ./fortran
+# Open MPI's: hark's library of Fortran comes too, also for a program of mpi_f08, which stands on it.
+fortran_of_openmpi() { # FOLDER, its function, what that says
+  echo "#include <stdio.h>
+int MPI_Init(void *, void *); int $2(void) { puts(\"$3\"); fflush(stdout); return MPI_Init(0, 0); }" >"$2.c"
+  $cc -shared -fPIC -Wl,-soname,libmpi_mpifh.so.40 -o "$1/libmpi_mpifh.so.40" "$2.c"
+}
+fortran_of_openmpi theirs mpi_init_ 'their mpif.h'
+fortran_of_openmpi ours/openmpi mpi_init_ 'our mpif.h'
+echo 'int mpi_init_(void); int mpi_init_f08_(void) { return mpi_init_(); }' >f08.c
+$cc -shared -fPIC -Wl,-soname,libmpi_usempif08.so.40 -o theirs/libmpi_usempif08.so.40 f08.c
+echo 'int mpi_init_f08_(void); int main(void) { return mpi_init_f08_(); }' >f08_program.c
+beside=(-Wl,--disable-new-dtags,-rpath,"$work/theirs" -Wl,--unresolved-symbols=ignore-all -Wl,--no-as-needed)
+$cc -o mpifh fortran_program.c "${beside[@]}" theirs/libmpi_mpifh.so.40 theirs/libmpi.so.40
+$cc -o f08 f08_program.c "${beside[@]}" theirs/libmpi_usempif08.so.40 theirs/libmpi_mpifh.so.40 theirs/libmpi.so.40
+for program in mpifh f08; do
+  is "$program without hark" 'their mpif.h;their libmpi.so.40' "$(./$program | paste -sd';')"
+  "$hark" run -n 1 ./$program >out 2>err
+  is "$program" 'our mpif.h;our libmpi.so.40' "$(paste -sd';' out)"
+done
+mv ours/openmpi/libmpi_mpifh.so.40 kept
+expect 2 'the program needs libmpi_mpifh.so.40 of Open MPI, and there is no ' ./mpifh
+mv kept ours/openmpi/libmpi_mpifh.so.40
 mkdir deep deep/er
 $cc -shared -fPIC -Wl,-soname,libsolver.so -o deep/er/libsolver.so fortran.c -Wl,--disable-new-dtags,-rpath,"$work/theirs" theirs/libmpi.so.40
 $cc -o by-solver fortran_program.c -Wl,--enable-new-dtags,-rpath,'$ORIGIN/deep/er' deep/er/libsolver.so -Wl,--unresolved-symbols=ignore-all
@@ -80,6 +102,28 @@ is 'a script' "$work/ours/mpich:$work/ours/openmpi:$work/ours/abi:/behind" "$(ca
 is 'a script with --mpi none' '' "$(cat out)"
 HARK_MPI_PATH=$work/nothing "$hark" run -n 1 ./script >out 2>err
 is 'a script without our libraries' '' "$(cat out)"
+
+# VELOC's library, beside that of MPI; it has no MPI itself.
+mkdir ours/veloc
+for whose in their our; do
+  printf '#include <stdio.h>\nint VELOC_Init(void) { puts("%s VELOC"); fflush(stdout); return 0; }\n' $whose >veloc.c
+  $cc -shared -fPIC -Wl,-soname,libveloc-client.so -o $whose.so veloc.c
+done
+mv their.so theirs/libveloc-client.so
+echo 'int VELOC_Init(void); int MPI_Init(void *, void *); int main(void) { VELOC_Init(); return MPI_Init(0, 0); }' >veloc_program.c
+$cc -o veloc veloc_program.c "${beside[@]}" theirs/libveloc-client.so theirs/libmpich.so.12
+expect 2 "there is no $work/ours/veloc/libveloc-client.so" ./veloc
+mv our.so ours/veloc/libveloc-client.so
+"$hark" run -n 1 ./veloc >out 2>err
+is 'VELOC' 'our VELOC;our libmpich.so.12' "$(paste -sd';' out)"
+# One that is linked with hark for its checkpoints only.
+printf '#include <stdio.h>\nint hark_checkpoint(void) { puts("checkpoint"); fflush(stdout); return 0; }\n' >app.c
+$cc -shared -fPIC -Wl,-soname,libhark_app.so.0.1 -o theirs/libhark_app.so app.c
+ln -s libhark_app.so theirs/libhark_app.so.0.1
+echo 'int hark_checkpoint(void); int MPI_Init(void *, void *); int main(void) { hark_checkpoint(); return MPI_Init(0, 0); }' >both.c
+$cc -o both both.c "${beside[@]}" theirs/libhark_app.so theirs/libmpi.so.40
+"$hark" run -n 1 ./both >out 2>err
+is 'checkpoints in a program of MPI' 'checkpoint;our libmpi.so.40' "$(paste -sd';' out)"
 
 # A program that calls hark itself gets nothing, whatever else it is linked with.
 echo '#include <stdio.h>

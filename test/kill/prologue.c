@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 static int rank, size;
 static uint64_t setup = 1; /* not protected: each incarnation finds it out again */
-static struct {
+static struct state {
     uint64_t round, digest;
 } state = {0, 1};
 
@@ -86,9 +87,26 @@ static void round_of_work(void)
     state.digest = mix(state.digest + in);
 }
 
+/* Takes the memory back; before that hark_saved has the same. */
+static void take_back(void)
+{
+    const void *at;
+    size_t length = 0;
+    uint64_t from, digest = 0;
+    int status = hark_saved(1, &at, &length);
+    if (status == HARK_A_OK && length == sizeof state)
+        memcpy(&digest, (const char *)at + offsetof(struct state, digest), sizeof digest);
+    check(hark_restarted(&from), "hark_restarted");
+    if (status == (from ? HARK_A_OK : HARK_A_EREGION) && (from == 0 || digest == state.digest) &&
+        hark_saved(1, &at, &length) == HARK_A_EREGION)
+        return;
+    printf("rank %d: hark_saved does not have what hark_restarted gives back\n", rank);
+    exit(1);
+}
+
 int main(int argc, char *argv[])
 {
-    uint64_t from, rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
+    uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 100;
     size_t bytes = argc > 2 ? strtoull(argv[2], NULL, 10) : 1000;
     check(hark_init(), "hark_init");
     rank = hark_rank();
@@ -101,7 +119,7 @@ int main(int argc, char *argv[])
     bool again = access(mark, F_OK) == 0;
     if (again) check(hark_barrier(), "barrier");
     check(hark_protect(1, &state, sizeof state), "protect");
-    check(hark_restarted(&from), "hark_restarted");
+    take_back();
     if (*mark && !again) close(open(mark, O_CREAT | O_WRONLY, 0600));
     while (state.round < rounds) {
         round_of_work();

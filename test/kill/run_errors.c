@@ -58,16 +58,19 @@ static void put(struct run *r, const char *name, const char *text)
 
 static void the_command(void **state)
 {
-    EXPECT("hark: expected run, store, check, replay, sim, partition, balance, trace, help or "
+    EXPECT("hark: expected run, store, check, replay, sim, partition, balance, trace, compare, "
+           "mpi, help or "
            "--version, found \"walk\"",
         "walk");
-    EXPECT("hark help: expected run, store, check, replay, sim, partition, balance, trace or "
+    EXPECT("hark help: expected run, store, check, replay, sim, partition, balance, trace, "
+           "compare, mpi or "
            "protocols, found \"walk\"",
         "help", "walk");
     EXPECT("hark help: expected one subcommand, found \"extra\" too", "help", "replay", "extra");
     const char *const nothing[] = {NULL};
     expect(*state,
-        "usage: hark run|store|check|replay|sim|partition|balance|trace [OPTION]... , hark help "
+        "usage: hark run|store|check|replay|sim|partition|balance|trace|compare|mpi [OPTION]... , "
+        "hark help "
         "[SUBCOMMAND], hark --version",
         nothing);
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # What a user does: hark run finds the library for the program by itself; the program reads, and may end the job.
 # whole.sh HARK PROGRAM
-hark=$1 program=$2
+hark=$(readlink -f "$1") program=$(readlink -f "$2")
 . "$(dirname "$0")/../shell.sh"
 
 seq 1 50 >numbers

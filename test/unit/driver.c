@@ -162,7 +162,7 @@ static void long_one_arrives(uint32_t from, bool whole)
 static char owned[LONG];
 static int placed, unplaced;
 
-static void *on_place(void *self, uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+static void *on_place(void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length)
 {
     (void)self, (void)from, (void)ctx, (void)tag;
     assert_int_equal(length, LONG);

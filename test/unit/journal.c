@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../src/process/journal_file.h"
+#include "../../src/process/journal_kept.h"
 
 enum { KIND = 7, OTHER = 8 };
 #define ENTRY 16u /* bytes that a number takes */
@@ -303,6 +303,69 @@ static void no_room_is_an_error(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
+/* ---- entries that are found by a key ----------------------------------------------------------
+ */
+
+static void keep(uint64_t what, uint64_t value)
+{
+    struct {
+        struct hark_journal_key key;
+        uint64_t value;
+    } entry = {{what, 1}, value};
+    assert_int_equal(hark_journal_append(&file, HARK_JOURNAL_KEPT, &entry, sizeof entry), 0);
+}
+
+/* 0: there is none. */
+static uint64_t find(uint64_t what)
+{
+    uint64_t value = 0;
+    ptrdiff_t length =
+        hark_journal_kept_find(&file, (struct hark_journal_key){what, 1}, &value, sizeof value);
+    assert_int_equal(length, value ? (ptrdiff_t)sizeof value : -1);
+    return value;
+}
+
+static void kept_entries_are_found_in_any_order(void **state)
+{
+    (void)state;
+    for (uint64_t n = 1; n <= 300; n++) {
+        keep(n % 3, n);
+        append(n);
+    }
+    const uint64_t middle = hark_journal_end(&file);
+    keep(1, 1000);
+    hark_journal_kept_begin(0, middle);
+    for (uint64_t n = 2; n <= 300; n += 3) assert_int_equal(find(2), n);
+    for (uint64_t n = 3; n <= 300; n += 3) assert_int_equal(find(0), n);
+    for (uint64_t n = 1; n <= 300; n += 3) assert_int_equal(find(1), n);
+    assert_int_equal(find(1), 0); /* 1000 is behind `middle` */
+    assert_int_equal(find(7), 0);
+}
+
+/* An image taken now begins behind the entries that were found, and before the others. */
+static void an_image_begins_behind_what_was_found(void **state)
+{
+    (void)state;
+    keep(1, 10);
+    const uint64_t second = hark_journal_end(&file);
+    keep(1, 20);
+    keep(2, 30);
+    const uint64_t reading = hark_journal_end(&file);
+    append(1);
+    const uint64_t end = hark_journal_end(&file);
+    hark_journal_kept_begin(0, end);
+    assert_int_equal(hark_journal_kept_skip(&file, 0, end), reading);
+    assert_int_equal(hark_journal_kept_skip_found(&file, 0, end), 0);
+    assert_int_equal(find(1), 10);
+    assert_int_equal(hark_journal_kept_skip_found(&file, 0, end), second);
+    assert_int_equal(find(2), 30);
+    assert_int_equal(hark_journal_kept_skip_found(&file, 0, end), second);
+    assert_int_equal(find(1), 20);
+    assert_int_equal(hark_journal_kept_skip_found(&file, 0, end), reading);
+    hark_journal_kept_begin(second, end);
+    assert_int_equal(find(1), 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(what_was_appended_is_read),
@@ -311,6 +374,7 @@ int main(void)
         TEST(only_the_one_image_is_no_reason_to_trim), TEST(more_images_than_there_is_room_for),
         TEST(segments_are_used_again), TEST(a_new_file_goes_on_at_any_position),
         TEST(a_file_that_is_no_journal_is_made_one), TEST(entries_that_were_lost_are_noticed),
-        TEST(no_room_is_an_error)};
+        TEST(no_room_is_an_error), TEST(kept_entries_are_found_in_any_order),
+        TEST(an_image_begins_behind_what_was_found)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,7 +112,8 @@ static void begin(uint32_t i)
 {
     struct sent *s = &world.sent[i];
     if (s->way != PLACED || s->place) return;
-    s->place = hark_app_place(NULL, s->from, s->ctx, s->tag, s->length);
+    s->place = hark_app_place(
+        NULL, s->from, hark_app_channel(s->ctx), hark_app_wire_tag(s->ctx, s->tag), s->length);
     if (s->place) memset(s->place, 0xee, s->length);
     else s->way = HELD;
 }
@@ -134,8 +135,8 @@ static void hand_up(void)
     uint8_t borrowed[LONGEST];
     begin(i);
     struct hark_message m = {.from = s->from,
-                            .tag = s->tag,
-                            .ctx = s->ctx,
+                            .tag = hark_app_wire_tag(s->ctx, s->tag),
+                            .ctx = hark_app_channel(s->ctx),
                             .ssn = i,
                             .length = s->length},
                         *whole = &m;
@@ -241,6 +242,14 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
 void hark_observe_delivered(const struct hark_message *m)
 {
     (void)m;
+}
+
+void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint16_t ctx, uint64_t number)
+{
+    (void)r;
+    (void)from;
+    (void)ctx;
+    (void)number;
 }
 
 /* ---- what should be -------------------------------------------------------------------------- */

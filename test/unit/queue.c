@@ -124,8 +124,9 @@ static void add(void)
     if (model.messages == MANY) return;
     struct hark_message *m = calloc(1, sizeof *m);
     m->from = roll(SOURCES);
-    m->ctx = any_context();
-    m->tag = any_tag_of_message(m->ctx);
+    const uint16_t ctx = any_context();
+    m->ctx = hark_app_channel(ctx);
+    m->tag = hark_app_wire_tag(ctx, any_tag_of_message(ctx));
     hark_queue_add(m);
     model.message[model.messages++] = m;
 }
@@ -195,7 +196,8 @@ static void compare_claims(void)
         hark_queue_claimant_of(bound, from, ctx, tag, NULL), first_claim(bound, from, ctx, tag));
     if (model.messages == 0) return;
     const struct hark_message *m = model.message[roll(model.messages)];
-    assert_ptr_equal(hark_queue_claimant(bound, m), first_claim(bound, m->from, m->ctx, m->tag));
+    assert_ptr_equal(hark_queue_claimant(bound, m),
+        first_claim(bound, m->from, hark_queue_context(m), (int32_t)m->tag));
 }
 
 static void compare_messages(void)

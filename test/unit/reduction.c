@@ -101,7 +101,7 @@ static uint64_t expected(uint64_t n)
 }
 
 static void on_combine(
-    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+    void *self, uint16_t ctx, int64_t tag, void *into, const void *part, uint64_t length)
 {
     (void)self;
     assert_int_equal(ctx, UP);

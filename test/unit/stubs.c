@@ -167,7 +167,7 @@ static void on_rollback(void *self, uint64_t id)
 }
 
 static void on_combine(
-    void *self, uint16_t ctx, int32_t tag, void *into, const void *part, uint64_t length)
+    void *self, uint16_t ctx, int64_t tag, void *into, const void *part, uint64_t length)
 {
     (void)self;
     assert_int_equal(ctx, CTX);

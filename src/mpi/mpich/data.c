@@ -7,8 +7,8 @@ extern int *MPIR_C_MPI_UNWEIGHTED, *MPIR_C_MPI_WEIGHTS_EMPTY;
 static int unweighted, weights_empty;
 int *const MPI_UNWEIGHTED = &unweighted;
 int *const MPI_WEIGHTS_EMPTY = &weights_empty;
-/* What the genuine libmpichfort.so passes on in their stead; it expects that MPI_Init has set them
- * here. */
+/* The same for mpi_f08: MPICH's library of Fortran defines them too, and expects that the library
+ * of C gives them their values. This library is loaded before it, so it uses these. */
 int *MPIR_C_MPI_UNWEIGHTED = &unweighted, *MPIR_C_MPI_WEIGHTS_EMPTY = &weights_empty;
 
 /* Never dereferenced: the address of one that is none. */
