@@ -17,9 +17,13 @@ struct served {
 
 static bool in_region(const struct window *w, uintptr_t at, uint64_t length)
 {
-    for (size_t i = 0; i < w->regions; i++)
-        if (at >= w->region[i].at && at - w->region[i].at + length <= w->region[i].length)
-            return true;
+    for (size_t i = 0; i < w->regions; i++) {
+        const struct region *r = &w->region[i];
+        if (at < r->at || at - r->at >= r->length) continue;
+        uint64_t here = r->length - (at - r->at);
+        /* What is attached in pieces side by side may be accessed as one. */
+        return length <= here || in_region(w, at + here, length - here);
+    }
     return false;
 }
 
