@@ -317,6 +317,12 @@ int PMPI_Comm_set_name(MPI_Comm comm, const char *name)
 PUBLIC(Comm_get_name)
 int PMPI_Comm_get_name(MPI_Comm comm, char *name, int *length)
 {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    if (comm == MPI_COMM_NULL && name && length) { /* has a name since MPI 4.1 */
+        *length = (int)strlen(strcpy(name, "MPI_COMM_NULL"));
+        return MPI_SUCCESS;
+    }
+#endif
     NEED_COMM(c, comm);
     NEED_POINTER(c, name && length);
     *length = (int)strlen(c->name);

@@ -109,8 +109,9 @@ static int check_op(struct window *w, const struct asked *k, struct access *a)
         NEEDS(k->does != DOES_ACCUMULATE, MPI_ERR_OP, "the operation is MPI_NO_OP");
         return MPI_SUCCESS;
     }
-    /* Datatypes without bytes have no elements. */
-    if (a->type->size == 0 && a->target_type->size == 0) return MPI_SUCCESS;
+    /* What has no bytes has no elements. */
+    if (a->count * a->type->size == 0 && a->target_count * a->target_type->size == 0)
+        return MPI_SUCCESS;
     struct type *target = element_of((struct type *)(uintptr_t)a->target_type);
     struct type *origin = element_of((struct type *)(uintptr_t)a->type);
     NEEDS(origin && target, MPI_ERR_TYPE, "a datatype has elements of several kinds");

@@ -2,6 +2,8 @@
  * contexts do not run out, and messages of one are not taken by another. */
 #include "check.h"
 
+#include <string.h>
+
 /* What is sent on `comm` around its ring comes from its processes. */
 static void around(MPI_Comm comm, int value)
 {
@@ -124,8 +126,12 @@ static void test_resource(const char *key, const char *value, int expected)
     MPI_Info_free(&info);
 }
 
-static void test_resources(void)
+static void test_of_new_mpi(void)
 {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length;
+    MPI_Comm_get_name(MPI_COMM_NULL, name, &length);
+    CHECK(strcmp(name, "MPI_COMM_NULL") == 0 && length == 13, "%s", name);
     test_resource("mpi_hw_resource_type", "mpi_shared_memory", size);
     test_resource("mpi_hw_resource_type", "nothing of that kind", 0);
     test_resource("mpi_pset_name", "mpi://WORLD", size);
@@ -133,8 +139,12 @@ static void test_resources(void)
     test_resource("mpi_pset_name", "mpi://NOBODY", 0);
 }
 #else
-static void test_resources(void)
+static void test_of_new_mpi(void)
 {
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length;
+    MPI_Comm_get_name(MPI_COMM_NULL, name, &length);
+    CHECK(strcmp(name, "MPI_COMM_NULL") == 0 && length == 13, "%s", name);
 }
 #endif
 
@@ -146,7 +156,7 @@ int main(int argc, char **argv)
         test_between();
         test_group();
         test_kinds();
-        test_resources();
+        test_of_new_mpi();
     }
     if (rank == 0) printf("done\n");
     MPI_Finalize();

@@ -277,7 +277,7 @@ static int on_delete(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Datatypes without bytes have no elements that could differ. */
+/* What has no bytes has no elements that could differ. */
 static void nothing(void)
 {
     int memory = 4711;
@@ -288,6 +288,7 @@ static void nothing(void)
     MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_fence(0, win);
     MPI_Accumulate(&rank, 1, empty, 0, 0, 1, empty, MPI_SUM, win);
+    MPI_Accumulate(&rank, 0, MPI_DOUBLE, 0, 0, 1, empty, MPI_SUM, win);
     MPI_Win_fence(0, win);
     CHECK(memory == 4711, "%d", memory);
     MPI_Win_free(&win);
