@@ -243,7 +243,9 @@ static struct attribute **list_of(struct object *o)
 static int predefined_key(int keyval)
 {
 #if defined(HARK_MPI_MPICH)
-    if ((keyval & 0x7fff0000) == (MPI_TAG_UB & 0x7fff0000)) return (keyval - 1) | 1;
+    int group = keyval & 0x7fff0000;
+    if (group == (MPI_TAG_UB & 0x7fff0000) || group == (MPI_WIN_BASE & 0x7fff0000))
+        return (keyval - 1) | 1;
 #endif
     return keyval;
 }
@@ -291,7 +293,7 @@ int hark_mpi_attribute_set(
     void *fixed;
     if (of->kind == KIND_COMM ? predefined(keyval) != NULL
                               : of->kind == KIND_WINDOW && hark_mpi_window_attribute &&
-                                    hark_mpi_window_attribute(of, keyval, &fixed))
+                                    hark_mpi_window_attribute(of, predefined_key(keyval), &fixed))
         return hark_mpi_error_on(
             of, MPI_ERR_KEYVAL, call, "a predefined attribute can not be changed");
     const struct keyval *k = keyval_at(keyval, (enum kind)of->kind);
@@ -316,19 +318,27 @@ static void give(void *to, enum value_kind kind, intptr_t number, void *pointer)
     else memcpy(to, &integer, sizeof integer);
 }
 
+/* What Fortran gets of a window's attribute, for which C gets a pointer. */
+static intptr_t number_of_window(int key, const void *value)
+{
+    if (key == MPI_WIN_BASE) return (intptr_t)value;
+    return key == MPI_WIN_SIZE ? *(const MPI_Aint *)value : *(const int *)value;
+}
+
 /* False: the object has no such predefined attribute. */
 static bool get_predefined(struct object *of, int keyval, enum value_kind kind, void *value)
 {
     void *pointer;
+    int key = predefined_key(keyval);
     int *number = of->kind == KIND_COMM ? predefined(keyval) : NULL;
     if (number) {
         give(value, kind, *number, number);
         return true;
     }
     if (of->kind != KIND_WINDOW || hark_mpi_window_attribute == NULL ||
-        !hark_mpi_window_attribute(of, predefined_key(keyval), &pointer))
+        !hark_mpi_window_attribute(of, key, &pointer))
         return false;
-    give(value, kind, (intptr_t)pointer, pointer);
+    give(value, kind, number_of_window(key, pointer), pointer);
     return true;
 }
 

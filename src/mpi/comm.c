@@ -317,6 +317,12 @@ int PMPI_Comm_set_name(MPI_Comm comm, const char *name)
 PUBLIC(Comm_get_name)
 int PMPI_Comm_get_name(MPI_Comm comm, char *name, int *length)
 {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    if (comm == MPI_COMM_NULL && name && length) { /* has a name since MPI 4.1 */
+        *length = (int)strlen(strcpy(name, "MPI_COMM_NULL"));
+        return MPI_SUCCESS;
+    }
+#endif
     NEED_COMM(c, comm);
     NEED_POINTER(c, name && length);
     *length = (int)strlen(c->name);
@@ -599,6 +605,17 @@ static int color_of_directory(const struct info *hints)
 }
 #endif
 
+#if defined(MPI_COMM_TYPE_RESOURCE_GUIDED)
+/* The processes of a set that sessions know. */
+static int color_of_set(const struct info *hints)
+{
+    const char *name = hints ? hark_mpi_info_value(hints, "mpi_pset_name") : NULL;
+    if (name && strcmp(name, "mpi://WORLD") == 0) return 0;
+    if (name && strcmp(name, "mpi://SELF") == 0) return hark_mpi_world.rank;
+    return MPI_UNDEFINED;
+}
+#endif
+
 /* All processes of a job are on one machine, and none is bound to a part of it: there is nothing
  * smaller that only some of them share. Negative: there is no such kind. */
 static int color_of_kind(int kind, const struct info *hints)
@@ -609,6 +626,10 @@ static int color_of_kind(int kind, const struct info *hints)
     if (kind == MPI_COMM_TYPE_HW_UNGUIDED) return MPI_UNDEFINED;
     if (kind == MPI_COMM_TYPE_HW_GUIDED)
         return resource && strcmp(resource, "mpi_shared_memory") == 0 ? 0 : MPI_UNDEFINED;
+#endif
+#if defined(MPI_COMM_TYPE_RESOURCE_GUIDED)
+    if (kind == MPI_COMM_TYPE_RESOURCE_GUIDED)
+        return resource ? color_of_kind(MPI_COMM_TYPE_HW_GUIDED, hints) : color_of_set(hints);
 #endif
 #if defined(HARK_MPI_MPICH)
     if (kind == MPIX_COMM_TYPE_NEIGHBORHOOD) return color_of_directory(hints);

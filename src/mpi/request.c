@@ -686,6 +686,64 @@ int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     return MPI_SUCCESS;
 }
 
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+PUBLIC(Request_get_status_all)
+int PMPI_Request_get_status_all(
+    int count, const MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    NEED_OPEN();
+    NEED_COUNT(NULL, count);
+    NEED(NULL, flag, MPI_ERR_ARG, "flag is NULL");
+    int code = MPI_SUCCESS;
+    *flag = 1;
+    for (int i = 0; i < count && *flag && code == MPI_SUCCESS; i++)
+        code = PMPI_Request_get_status(
+            requests[i], flag, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
+    return code;
+}
+
+PUBLIC(Request_get_status_any)
+int PMPI_Request_get_status_any(
+    int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    NEED_OPEN();
+    NEED_COUNT(NULL, count);
+    NEED(NULL, index && flag, MPI_ERR_ARG, "index or flag is NULL");
+    struct request *any;
+    int active = count_active(count, requests, &any), code = MPI_SUCCESS;
+    if (active < 0) return NOT_VALID(__func__);
+    *index = MPI_UNDEFINED;
+    *flag = active == 0;
+    if (*flag && status != MPI_STATUS_IGNORE) status_of_none(status);
+    for (int i = 0; i < count && !*flag && code == MPI_SUCCESS; i++) {
+        if (active_at(requests, i) == NULL) continue;
+        code = PMPI_Request_get_status(requests[i], flag, status);
+        if (*flag) *index = i;
+    }
+    return code;
+}
+
+PUBLIC(Request_get_status_some)
+int PMPI_Request_get_status_some(
+    int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
+{
+    NEED_OPEN();
+    NEED_COUNT(NULL, count);
+    NEED(NULL, outcount && (indices || count == 0), MPI_ERR_ARG, "outcount or indices is NULL");
+    struct request *any;
+    int active = count_active(count, requests, &any), code = MPI_SUCCESS;
+    if (active < 0) return NOT_VALID(__func__);
+    *outcount = active ? 0 : MPI_UNDEFINED;
+    for (int i = 0, done; active && i < count && code == MPI_SUCCESS; i++) {
+        if (active_at(requests, i) == NULL) continue;
+        code = PMPI_Request_get_status(requests[i], &done,
+            statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[*outcount]);
+        if (done) indices[(*outcount)++] = i;
+    }
+    return code;
+}
+#endif
+
 PUBLIC(Cancel)
 int PMPI_Cancel(MPI_Request *request)
 {

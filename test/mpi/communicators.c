@@ -2,6 +2,8 @@
  * contexts do not run out, and messages of one are not taken by another. */
 #include "check.h"
 
+#include <string.h>
+
 /* What is sent on `comm` around its ring comes from its processes. */
 static void around(MPI_Comm comm, int value)
 {
@@ -108,6 +110,44 @@ static void test_kinds(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+#ifdef MPI_COMM_TYPE_RESOURCE_GUIDED
+/* Of MPI 4.1: by the name of a kind of hardware, or of a set of processes. */
+static void test_resource(const char *key, const char *value, int expected)
+{
+    MPI_Comm comm;
+    MPI_Info info;
+    int n = 0;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, key, value);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_RESOURCE_GUIDED, 0, info, &comm);
+    if (comm != MPI_COMM_NULL) MPI_Comm_size(comm, &n);
+    CHECK(n == expected, "%s %s: %d processes", key, value, n);
+    if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+    MPI_Info_free(&info);
+}
+
+static void test_of_new_mpi(void)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length;
+    MPI_Comm_get_name(MPI_COMM_NULL, name, &length);
+    CHECK(strcmp(name, "MPI_COMM_NULL") == 0 && length == 13, "%s", name);
+    test_resource("mpi_hw_resource_type", "mpi_shared_memory", size);
+    test_resource("mpi_hw_resource_type", "nothing of that kind", 0);
+    test_resource("mpi_pset_name", "mpi://WORLD", size);
+    test_resource("mpi_pset_name", "mpi://SELF", 1);
+    test_resource("mpi_pset_name", "mpi://NOBODY", 0);
+}
+#else
+static void test_of_new_mpi(void)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length;
+    MPI_Comm_get_name(MPI_COMM_NULL, name, &length);
+    CHECK(strcmp(name, "MPI_COMM_NULL") == 0 && length == 13, "%s", name);
+}
+#endif
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -116,6 +156,7 @@ int main(int argc, char **argv)
         test_between();
         test_group();
         test_kinds();
+        test_of_new_mpi();
     }
     if (rank == 0) printf("done\n");
     MPI_Finalize();

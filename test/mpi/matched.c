@@ -144,6 +144,42 @@ static void test_both(void)
 }
 #endif
 
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+/* Of MPI 4.1: which of several are complete; all stay as they are. */
+static void test_looks(void)
+{
+    MPI_Request request[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    MPI_Status status[3];
+    int elements = 6, flag, index, indices[3], n;
+    MPI_Request_get_status_any(3, request, &index, &flag, status);
+    CHECK(flag && index == MPI_UNDEFINED, "none is active");
+    MPI_Request_get_status_some(3, request, &n, indices, status);
+    CHECK(n == MPI_UNDEFINED, "none is active");
+    MPI_Grequest_start(query, free_it, cancel, &elements, &request[0]);
+    MPI_Grequest_start(query, free_it, cancel, &elements, &request[2]);
+    MPI_Request_get_status_any(3, request, &index, &flag, status);
+    CHECK(!flag && index == MPI_UNDEFINED, "none is complete");
+    MPI_Request_get_status_some(3, request, &n, indices, status);
+    CHECK(n == 0, "none is complete");
+    MPI_Grequest_complete(request[2]);
+    MPI_Request_get_status_any(3, request, &index, &flag, status);
+    CHECK(flag && index == 2 && status[0].MPI_TAG == 4, "");
+    MPI_Request_get_status_some(3, request, &n, indices, status);
+    CHECK(n == 1 && indices[0] == 2 && status[0].MPI_SOURCE == 3, "");
+    MPI_Request_get_status_all(3, request, &flag, status);
+    CHECK(!flag, "one is not complete");
+    MPI_Grequest_complete(request[0]);
+    MPI_Request_get_status_all(3, request, &flag, status);
+    CHECK(flag && status[2].MPI_TAG == 4, "");
+    CHECK(request[0] != MPI_REQUEST_NULL && request[2] != MPI_REQUEST_NULL, "");
+    MPI_Waitall(3, request, MPI_STATUSES_IGNORE);
+}
+#else
+static void test_looks(void)
+{
+}
+#endif
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -152,6 +188,7 @@ int main(int argc, char **argv)
         test_matched(round);
         test_no_process();
         test_generalized();
+        test_looks();
         test_buffer();
 #if MPI_VERSION >= 4
         test_both();

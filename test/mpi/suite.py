@@ -260,7 +260,7 @@ def run_one(options, folder, name, test):
         return
     seed = zlib.crc32(f'{folder}/{name}'.encode()) % 1000
     under = [word.replace('SEED', str(seed)) for word in shlex.split(options.options)]
-    command = [options.mpiexec] if options.what == 'native' else [options.hark, 'run', *under]
+    command = shlex.split(options.mpiexec) if options.what == 'native' else [options.hark, 'run', *under]
     # The programs' working directory is theirs alone: some write files.
     scratch = options.work / 'scratch' / options.label / folder / name
     scratch.mkdir(parents=True, exist_ok=True)

@@ -277,6 +277,24 @@ static int on_delete(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* What has no bytes has no elements that could differ. */
+static void nothing(void)
+{
+    int memory = 4711;
+    MPI_Datatype empty;
+    MPI_Win win;
+    MPI_Type_contiguous(0, MPI_INT, &empty);
+    MPI_Type_commit(&empty);
+    MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(0, win);
+    MPI_Accumulate(&rank, 1, empty, 0, 0, 1, empty, MPI_SUM, win);
+    MPI_Accumulate(&rank, 0, MPI_DOUBLE, 0, 0, 1, empty, MPI_SUM, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory == 4711, "%d", memory);
+    MPI_Win_free(&win);
+    MPI_Type_free(&empty);
+}
+
 static void what_they_tell(void)
 {
     char name[MPI_MAX_OBJECT_NAME];
@@ -357,6 +375,7 @@ int main(int argc, char *argv[])
     long longs = shared();
     signal_by_memory();
     what_they_tell();
+    nothing();
     errors();
     if (rank == 0) printf("%.17g %ld\n", sum, longs);
     MPI_Finalize();
