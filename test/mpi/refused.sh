@@ -86,6 +86,6 @@ for interface in m o s; do
   holds "refused.py for $interface" "$refused" <(sed 's/ yes$/ todo/' "$names") $interface all.c "$nm" nothing.o
   holds "what it writes for $interface compiles" $cc $flags -c all.c -o all.o
   is "names of $interface" "$(grep -v '^#' "$names" | awk -v i=$interface '$2 ~ i { print $1; print "P" $1 }' | LC_ALL=C sort | sha1sum)" \
-    "$("$nm" --defined-only all.o | cut -d' ' -f3 | LC_ALL=C sort | sha1sum)"
+    "$("$nm" -g --defined-only all.o | cut -d' ' -f3 | LC_ALL=C sort | sha1sum)"
 done
 finish
