@@ -220,8 +220,8 @@ static void talk(struct job *job, uint32_t me, uint64_t says, uint64_t hears)
             end_poll(&e);
         }
         parcel_free(&p);
-        if (id == 1 && me == 0) take_all();
         while (id == 1 && e.count == 0) end_poll(&e);
+        if (id == 1 && me == 0) take_all(); /* the other has a ring too now */
     }
     while (e.count < hears) {
         MUST(e.t->ops->wait(e.t, -1) == HARK_T_OK);
