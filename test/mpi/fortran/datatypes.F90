@@ -102,6 +102,7 @@ contains
     character(7) :: text
     integer :: at, number
     double precision :: x
+    bytes = ' ' ! all are sent, also those that nothing is packed into
     at = 0
     call MPI_Pack(rank * round, 1, MPI_INTEGER, bytes, 200, at, MPI_COMM_WORLD, error)
     call MPI_Pack(1d0 / (1 + rank), 1, MPI_DOUBLE_PRECISION, bytes, 200, at, MPI_COMM_WORLD, error)
