@@ -184,6 +184,17 @@ void hark_mpi_allgather_by_ring(struct call *k);
 void hark_mpi_allgather_by_tree(struct call *k);
 void hark_mpi_alltoall_by_pairs(struct call *k);
 
+/* By groups of the protocol: collective_group.c. */
+bool hark_mpi_multicasts(const struct call *k);
+void hark_mpi_bcast_to_group(struct call *k, uint8_t *data, size_t total, int root);
+bool hark_mpi_reduces_in_group(const struct call *k, struct elements own);
+void hark_mpi_reduce_in_group(
+    struct call *k, struct elements own, struct elements result, int root);
+/* Receives from `peer` a part of a broadcast: its length, which may be more than there is room for;
+ * and what is noted of such a length. */
+size_t hark_mpi_bcast_receive(struct call *k, void *data, size_t room, int peer);
+size_t hark_mpi_bcast_length(struct call *k, size_t length, size_t room);
+
 /* Which of them: collective_choice.c. */
 void hark_mpi_choose_barrier(struct call *k);
 void hark_mpi_choose_allreduce(struct call *k);

@@ -41,7 +41,8 @@ void hark_mpi_choose_allreduce(struct call *k)
     static const struct choice rows[] = {{4, 8 << 10, hark_mpi_allreduce_by_doubling},
         {STAR_PROCESSES, 0, hark_mpi_allreduce_by_tree},
         {0, 32 << 10, hark_mpi_allreduce_by_doubling}, {0, 0, hark_mpi_allreduce_by_tree}};
-    choose(k, rows, bytes_out(k));
+    if (hark_mpi_reduces_in_group(k, hark_mpi_block(&k->out, 0))) hark_mpi_allreduce_by_tree(k);
+    else choose(k, rows, bytes_out(k));
 }
 
 void hark_mpi_choose_reduce_scatter(struct call *k)

@@ -65,15 +65,18 @@ enum { SHORT_IS_ERROR = true };
 enum { SHORT_IS_ERROR = false };
 #endif
 
-/* The length of a message, which may be more than there is room for. */
-static size_t receive_bytes(struct call *k, void *data, size_t room, int peer)
+size_t hark_mpi_bcast_length(struct call *k, size_t length, size_t room)
+{
+    if (length > room || (SHORT_IS_ERROR && length < room)) note_length(k, length, room);
+    return length;
+}
+
+size_t hark_mpi_bcast_receive(struct call *k, void *data, size_t room, int peer)
 {
     struct hark_request r;
     hark_mpi_coll_post(k->c, &r, data, room, peer, k->tag);
     hark_app_complete(&r, k->name + 1);
-    size_t length = r.info.length;
-    if (length > room || (SHORT_IS_ERROR && length < room)) note_length(k, length, room);
-    return length;
+    return hark_mpi_bcast_length(k, r.info.length, room);
 }
 
 static size_t least(size_t a, size_t b)
@@ -96,11 +99,15 @@ static void pass_on_more(
  * has an error, and waits for nothing that does not come. */
 static void bcast_bytes(struct call *k, uint8_t *data, size_t total, int root)
 {
+    if (hark_mpi_multicasts(k)) {
+        hark_mpi_bcast_to_group(k, data, total, root);
+        return;
+    }
     struct position p = position_of(k->c, root);
     size_t at = 0, length;
     do {
         size_t room = least(total - at, SEGMENT);
-        length = p.me == 0 ? room : receive_bytes(k, data + at, room, parent_of(k->c, &p));
+        length = p.me == 0 ? room : hark_mpi_bcast_receive(k, data + at, room, parent_of(k->c, &p));
         if (length <= room) send_to_children(k, &p, data + at, length);
         else pass_on_more(k, &p, data + at, room, length);
         at += least(length, room);
@@ -236,7 +243,8 @@ static void reduce_by_star(struct call *k, struct elements own, struct elements 
 
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root)
 {
-    if (k->c->size <= STAR_PROCESSES && block_bytes(own) <= STAR_BYTES)
+    if (hark_mpi_reduces_in_group(k, own)) hark_mpi_reduce_in_group(k, own, result, root);
+    else if (k->c->size <= STAR_PROCESSES && block_bytes(own) <= STAR_BYTES)
         reduce_by_star(k, own, result, root);
     else reduce_by_tree(k, own, result, root, segment_elements(own));
 }

@@ -14,6 +14,7 @@ int hark_mpi_thread_level = MPI_THREAD_SINGLE;
 
 static void open_library(void)
 {
+    hark_app.combine = hark_mpi_combine_part; /* contributions may come before all else is ready */
     int status = hark_init();
     if (status < 0) hark_mpi_fatal(1, "MPI_Init: %s", hark_app_error(status));
     main_thread = pthread_self();

@@ -416,6 +416,12 @@ int hark_mpi_neighbours(
  * valid for the type, or for its elements if they are of one kind. */
 void hark_mpi_combine(
     const struct op *op, const void *from, void *into, size_t count, struct type *t);
+/* The same of `bytes` bytes of elements that lie one behind the other. False: the operation is not
+ * defined for them. */
+bool hark_mpi_combine_bytes(
+    enum operation operation, enum element element, const void *from, void *into, size_t bytes);
+/* A contribution to a reduction in a group: collective_group.c. */
+void hark_mpi_combine_part(int kind, void *into, const void *part, size_t length);
 void hark_mpi_op_release(struct op *op);
 /* Is it one of the program, or defined for this predefined datatype? MPI_REPLACE and MPI_NO_OP are
  * not. */

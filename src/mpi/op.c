@@ -233,6 +233,16 @@ void hark_mpi_combine(
     else combine_packed(loop, from, into, count, t);
 }
 
+bool hark_mpi_combine_bytes(
+    enum operation operation, enum element element, const void *from, void *into, size_t bytes)
+{
+    if (operation > OPERATION_NO_OP || element >= ELEMENTS) return false;
+    combine_loop *loop = loops[operation][element];
+    if (loop == NULL || bytes % width_of[element]) return false;
+    loop(from, into, bytes / width_of[element]);
+    return true;
+}
+
 bool hark_mpi_op_defined(const struct op *op, const struct type *t)
 {
     return op->operation == OPERATION_USER ||

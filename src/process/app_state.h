@@ -18,6 +18,8 @@ enum {
 /* Of a message that its sender wants to have acknowledged when a receive takes it: a bit of the
  * tag, in contexts from this one on. Below it all bits of a tag are the application's. */
 enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
+/* In the kind of a contribution to a reduction: the interface above combines it. */
+enum { HARK_APP_COMBINES = 1 << 24 };
 
 /* A protocol remembers each channel, a pair and a number of 16 bits, for ever. So contexts from
  * HARK_APP_CONTEXTS on, of which a program may make thousands, share four channels, by what they
@@ -114,6 +116,9 @@ struct app {
     bool (*may_capture)(void);
     bool (*capture)(const void **bytes, size_t *length);
     void (*restore)(const void *bytes, size_t length);
+    /* Combines contributions to a reduction whose kind has HARK_APP_COMBINES: into = part, which is
+     * of other ranks, and into. NULL: there are none. */
+    void (*combine)(int kind, void *into, const void *part, size_t length);
     /* Acknowledges those, and forgets them. NULL: nobody marks. */
     void (*acknowledge)(void);
 };

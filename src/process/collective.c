@@ -63,6 +63,10 @@ void hark_app_combine(
     enum hark_type type = (enum hark_type)(tag & 255);
     size_t width = size_of(type);
     (void)self;
+    if ((tag & HARK_APP_COMBINES) && hark_app.combine) {
+        hark_app.combine((int)tag, into, part, (size_t)length);
+        return;
+    }
     if (ctx != CTX_REDUCTION || width == 0 || length % width)
         hark_process_fatal(
             "rank %u: a contribution to a reduction is of another type than the others",

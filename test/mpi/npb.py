@@ -30,7 +30,7 @@ PROTOCOLS = ['hydee', 'sendet', 'scmel', 'team', 'camel', 'coordinated']
 MPIEXEC = {'mpich': ['mpiexec.mpich'], 'openmpi': ['mpiexec.openmpi', '--allow-run-as-root', '--oversubscribe']}
 MAKE_DEF = '''MPIF77 = {fortran}
 FLINK = $(MPIF77)
-FFLAGS = -O2 -std=legacy -fallow-argument-mismatch -w
+FFLAGS = -O2 -std=legacy -fallow-argument-mismatch -fallow-invalid-boz -w
 FLINKFLAGS = -O2
 MPICC = {c}
 CLINK = $(MPICC)
@@ -107,9 +107,9 @@ def ranks_of(text):
 
 
 def who_may_roll_back(protocol, figures, killed, ranks):
-    if protocol == 'hydee':
+    if protocol in ('hydee', 'team'):
         return set().union(*(group for group in map(ranks_of, figures['clusters']) if group & killed))
-    return killed if protocol in ('scmel', 'team', 'camel') else set(range(ranks))
+    return killed if protocol in ('scmel', 'camel') else set(range(ranks))
 
 
 def fault_of(options, protocol, ranks, status, output, figures):
