@@ -118,7 +118,7 @@ void hark_mpi_bcast_from(struct call *k, struct elements b, int root)
 {
     size_t total = block_bytes(b);
     if (hark_mpi_type_is_block(b.type, b.count) && !hark_mpi_has_padding(b.type)) {
-        bcast_bytes(k, b.at + b.type->true_lower, total, root);
+        bcast_bytes(k, hark_mpi_type_first(b.type, b.at), total, root);
         return;
     }
     uint8_t *packed = hark_mpi_memory(total);

@@ -116,7 +116,7 @@ static size_t bytes_of(struct elements_of e)
 
 static uint8_t *block_of(struct elements_of e)
 {
-    return (uint8_t *)e.buffer + e.type->true_lower;
+    return hark_mpi_type_first(e.type, e.buffer);
 }
 
 /* Memory that is no more than needed for a piece. */

@@ -234,7 +234,7 @@ struct place {
 
 static bool place_of(const struct request *r, struct place *p)
 {
-    const uint8_t *first = (const uint8_t *)r->buffer + (r->type ? r->type->true_lower : 0);
+    const uint8_t *first = r->type ? hark_mpi_type_first(r->type, r->buffer) : r->buffer;
     *p = (struct place){-1, (int64_t)(intptr_t)r->buffer};
     if (r->type == NULL || r->count == 0 || r->type->size == 0 || r->peer == MPI_PROC_NULL)
         return true;

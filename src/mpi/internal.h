@@ -443,6 +443,7 @@ void hark_mpi_windows_put(void (*put)(const void *from, size_t length));
 void hark_mpi_windows_get(void (*get)(void *to, size_t length));
 
 void hark_mpi_predefine_types(void);
+void hark_mpi_sized_types_close(void);
 void hark_mpi_predefine_ops(void);
 void hark_mpi_predefine_errhandlers(void);
 void hark_mpi_predefine_comms(void);

@@ -49,11 +49,6 @@ void hark_mpi_status_received(
 /* ---- sending ----------------------------------------------------------------------------------
  */
 
-static const void *at(const void *buffer, const struct type *t)
-{
-    return (const uint8_t *)buffer + t->true_lower;
-}
-
 static int send_bytes(struct comm *c, const void *data, size_t length, int peer, int of, int tag)
 {
     return hark_app_send(data, length, hark_mpi_group_world_rank(hark_mpi_peers(c), peer),
@@ -75,7 +70,7 @@ static int send_type(
     size_t length = count * t->size;
     bool has_padding = hark_mpi_has_padding(t);
     if ((hark_mpi_type_is_block(t, count) && !has_padding) || length == 0)
-        return send_bytes(c, length ? at(data, t) : NULL, length, peer, of, tag);
+        return send_bytes(c, length ? hark_mpi_type_first(t, data) : NULL, length, peer, of, tag);
     void *packed = hark_mpi_memory(length);
     hark_mpi_pack(t, count, data, 0, packed, length);
     if (has_padding) hark_mpi_clear_padding(t, packed, length);
@@ -171,7 +166,7 @@ static int receive(struct comm *c, void *buffer, size_t count, const struct type
 {
     struct landing l = {.buffer = buffer, .count = count, .type = t};
     l.r.room = count * t->size;
-    if (hark_mpi_type_is_block(t, count)) l.r.data = (void *)(uintptr_t)at(buffer, t);
+    if (hark_mpi_type_is_block(t, count)) l.r.data = hark_mpi_type_first(t, buffer);
     else l.r.land = land;
     hark_mpi_post(c, &l.r, source, of, tag);
     hark_app_complete(&l.r, call);
@@ -218,7 +213,7 @@ static int exchange(struct comm *c, const void *out, size_t out_count, const str
 {
     l->r.room = l->count * l->type->size;
     if (hark_mpi_type_is_block(l->type, l->count))
-        l->r.data = (void *)(uintptr_t)at(l->buffer, l->type);
+        l->r.data = hark_mpi_type_first(l->type, l->buffer);
     else l->r.land = land;
     if (from != MPI_PROC_NULL) hark_mpi_post(c, &l->r, from, OF_MESSAGES, in_tag);
     int status = to == MPI_PROC_NULL

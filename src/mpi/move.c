@@ -298,12 +298,6 @@ void hark_mpi_type_walk(const struct type *t, size_t count, size_t skip, size_t 
     walk(t, count, 0, skip, length, &m);
 }
 
-/* Where the data of a block begins. */
-static uint8_t *first(const void *buffer, const struct type *t)
-{
-    return memory((uintptr_t)buffer + (uintptr_t)t->true_lower);
-}
-
 /* Both have gaps: a piece at a time through memory that stays in the cache. */
 static void copy_through(const void *from, size_t from_count, const struct type *from_type,
     void *to, size_t to_count, const struct type *to_type, size_t length)
@@ -323,8 +317,11 @@ void hark_mpi_type_copy(const void *from, size_t from_count, const struct type *
     if (n == 0) return;
     bool from_block = hark_mpi_type_is_block(from_type, from_count);
     bool to_block = hark_mpi_type_is_block(to_type, to_count);
-    if (from_block && to_block) memmove(first(to, to_type), first(from, from_type), n);
-    else if (to_block) hark_mpi_pack(from_type, from_count, from, 0, first(to, to_type), n);
-    else if (from_block) hark_mpi_unpack(to_type, to_count, to, 0, first(from, from_type), n);
+    if (from_block && to_block)
+        memmove(hark_mpi_type_first(to_type, to), hark_mpi_type_first(from_type, from), n);
+    else if (to_block)
+        hark_mpi_pack(from_type, from_count, from, 0, hark_mpi_type_first(to_type, to), n);
+    else if (from_block)
+        hark_mpi_unpack(to_type, to_count, to, 0, hark_mpi_type_first(from_type, from), n);
     else copy_through(from, from_count, from_type, to, to_count, to_type, n);
 }

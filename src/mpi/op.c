@@ -228,7 +228,7 @@ void hark_mpi_combine(
     combine_loop *loop = loops[op->operation][t->element];
     if (t->o.predefined) loop(from, into, count);
     else if (t->contiguous)
-        loop((const uint8_t *)from + t->true_lower, (uint8_t *)into + t->true_lower,
+        loop(hark_mpi_type_first(t, from), hark_mpi_type_first(t, into),
             count * t->size / width_of[t->element]);
     else combine_packed(loop, from, into, count, t);
 }

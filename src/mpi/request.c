@@ -47,7 +47,7 @@ void hark_mpi_request_post(struct request *r)
     }
     *h = (struct hark_request){.room = (size_t)r->count * r->type->size};
     if (hark_mpi_type_is_block(r->type, (size_t)r->count))
-        h->data = (uint8_t *)r->buffer + r->type->true_lower;
+        h->data = hark_mpi_type_first(r->type, r->buffer);
     else h->land = land;
     hark_mpi_post(r->comm, h, r->peer, OF_MESSAGES, r->tag);
 }

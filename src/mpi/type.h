@@ -50,6 +50,12 @@ static inline bool hark_mpi_type_is_block(const struct type *t, size_t count)
     return t->contiguous || (count == 1 && t->pattern.shape == SHAPE_BLOCK);
 }
 
+/* Where the data of such a block begins; the buffer may be MPI_BOTTOM. */
+static inline void *hark_mpi_type_first(const struct type *t, const void *buffer)
+{
+    return (void *)((uintptr_t)buffer + (uintptr_t)t->true_lower);
+}
+
 /* Copies bytes `skip` .. `skip + length` of the packed form of `count` elements at `from` to `to`.
  */
 void hark_mpi_pack(

@@ -104,12 +104,29 @@ static struct type *make(int combiner, int digits, int exponent, const struct ty
     t->o = o;
     t->o.predefined = true;
     t->layout = l;
+    t->attributes = NULL;
     t->name[0] = 0;
     hark_mpi_layout_add(l, INTEGERS, digits);
     if (combiner != MPI_COMBINER_F90_INTEGER) hark_mpi_layout_add(l, INTEGERS, exponent);
     *s = (struct sized){made, t};
     made = s;
     return t;
+}
+
+/* They go with the library: their parts are those of the types that they are like. */
+void hark_mpi_sized_types_close(void)
+{
+    while (made) {
+        struct sized *s = made;
+        made = s->next;
+        s->type->part = NULL;
+        s->type->parts = 0;
+        s->type->arena = (struct arena){0};
+        s->type->o.predefined = false;
+        s->type->o.references = 1;
+        hark_mpi_type_release(s->type);
+        free(s);
+    }
 }
 
 static int give(int combiner, int digits, int exponent, MPI_Datatype like, MPI_Datatype *newtype)
