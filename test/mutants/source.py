@@ -45,7 +45,7 @@ LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/supervisor/libha
 
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
-    'driver': 0.1, 'stubs': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'quiet': 0.1, 'janitor': 0.1,
+    'driver': 0.1, 'stubs': 0.1, 'held': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'quiet': 0.1, 'janitor': 0.1,
     'reduction': 1.5, 'match': 0.4,
     'log': 0.8, 'keeper': 2, 'inputs of fuzz frame': 1, 'transport shm_sleep': 0.1, 'transport shm_ring': 0.3,
     'streams faults': 0.6, 'log faults': 2, 'store_system faults': 3, 'interval of runs': 1.3, 'trace of runs': 1.5,
@@ -62,8 +62,10 @@ RUNS = ('mistakes under hydee', 'interval of runs', 'trace of runs', 'run_errors
         'kill matrix, a sample')
 # What begins with these is tested by these, the last match first; then by what the others of the list find.
 KNOW = (
-    ('src/driver/', ('driver', 'stubs', 'inputs of fuzz frame', 'reduction', 'log', *RUNS)),
+    ('src/driver/', ('driver', 'stubs', 'held', 'inputs of fuzz frame', 'reduction', 'log', *RUNS)),
     ('src/driver/reduction', ('reduction', 'collectives')),
+    ('src/driver/image', ('held', 'reduction')),
+    ('src/driver/held', ('held', 'stubs')),
     ('src/driver/payload_log', ('reduction', 'collectives')),
     ('src/store/', ('log', 'log faults', 'store_system faults', 'streams faults', 'hark store', 'store',
                     'runtime faults', *RUNS)),
