@@ -103,6 +103,27 @@ static void only_the_cluster_goes_back(void **state)
     expect_json(r, "\"exit\": 0");
 }
 
+/* What --json has of all processes: sums, but the shortest interval and the highest cost. */
+static void figures_of_all(void **state)
+{
+    static const char *const sums[] = {"messages", "bytes", "deliveries", "log_bytes",
+        "log_bytes_peak", "determinants_created", "determinants_piggybacked", "piggyback_bytes",
+        "checkpoints", "replayed", "suppressed", "discarded", "refused", "readings",
+        "readings_given", "journal_bytes"};
+    struct run *r = *state;
+    char line[100];
+    RECOVERY("recovery");
+    HYDEE("figures", "finish");
+    assert_int_equal(r->status, 0);
+    for (unsigned k = 0; k < sizeof sums / sizeof *sums; k++) {
+        snprintf(
+            line, sizeof line, "\n  \"%s\": %u,\n", sums[k], 4 * 100 * (k + 1) + 1 + 2 + 3 + 4);
+        expect_json(r, line);
+    }
+    expect_json(r, "\n  \"interval_ms\": 0.001701,\n");
+    expect_json(r, "\n  \"checkpoint_cost_ms\": 0.001804,\n");
+}
+
 static void back_to_a_checkpoint(void **state)
 {
     struct run *r = *state;
@@ -440,11 +461,12 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(runs_and_ends), TEST(many_processes), TEST(all_go_back),
         TEST(ends_by_itself), TEST(five_times_at_the_same_place), TEST(leaves_the_job),
-        TEST(only_the_cluster_goes_back), TEST(back_to_a_checkpoint), TEST(two_clusters_and_nested),
-        TEST(the_recovery_process_dies), TEST(a_damaged_image), TEST(a_recovery_that_can_not_end),
-        TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
-        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void), TEST(signals),
-        TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
+        TEST(only_the_cluster_goes_back), TEST(figures_of_all), TEST(back_to_a_checkpoint),
+        TEST(two_clusters_and_nested), TEST(the_recovery_process_dies), TEST(a_damaged_image),
+        TEST(a_recovery_that_can_not_end), TEST(killed_on_the_way_back),
+        TEST(can_not_go_back_by_itself), TEST(failures_while_one_does_not_answer),
+        TEST(what_it_does_then_is_void), TEST(signals), TEST(the_supervisor_is_killed),
+        TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
