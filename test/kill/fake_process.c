@@ -23,6 +23,10 @@
  *                                 (`fatal`). Without this: executes itself again
  *   early=SIGNAL                  ends before it has said hello
  *   finish                        says FINISHED, waits for ALL_DONE
+ *   undone                        prints the checkpoints that SETUP says are undone
+ *   line=RANK.ID                  (as the recovery process) has RANK go back to checkpoint ID when
+ *                                 the next recovery begins, which ends when the file `back` is in
+ *                                 PLACE
  *   recovery                      (as the recovery process) ends each recovery at once, until
  *                                 ALL_DONE
  */
@@ -49,7 +53,8 @@ static uint64_t mark_out, mark_err;
 static uint8_t pending[4096]; /* of the output, at the mark */
 static uint32_t pending_length;
 static char **arguments;
-static const char *again = "";
+static const char *again = "", *line = "";
+static bool line_said;
 
 static void say(struct hark_control *m)
 {
@@ -76,6 +81,7 @@ static void persist(uint32_t fact, uint32_t peer, uint64_t id)
 
 static void hear(void);
 static void last_words(uint16_t type, const char *text);
+static void file(const char *word, const char *name);
 
 static void say_again(const char *why)
 {
@@ -116,7 +122,15 @@ static void on_failed(struct hark_control *m)
     if (newer) go_back();
     if (in_down && setup.rank != HARK_RECOVERY && strcmp(setup.protocol, "coordinated") == 0)
         persist(HARK_FACT_DONE, setup.rank, re);
-    if (recovering) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
+    if (!recovering) return;
+    if (*line && !line_said) {
+        const char *id = strchr(line, '.');
+        persist(HARK_FACT_LINE, (uint32_t)atoi(line), id ? strtoull(id + 1, NULL, 10) : 0);
+        line_said = true;
+        return;
+    }
+    if (*line) file("await", "back");
+    persist(HARK_FACT_DONE, HARK_RECOVERY, re);
 }
 
 static void read_all(uint8_t *at, size_t length)
@@ -345,6 +359,8 @@ static void act(const char *word, const char *value, uint64_t next)
     else if (strcmp(word, "grandchild") == 0) grandchild();
     else if (strcmp(word, "make") == 0 || strcmp(word, "await") == 0) file(word, value);
     else if (strcmp(word, "again") == 0) again = value;
+    else if (strcmp(word, "line") == 0) line = value;
+    else if (strcmp(word, "undone") == 0) print(setup.again ? setup.again : "none", "\n");
     else if (strcmp(word, "deaf") == 0)
         for (;;) pause();
     else if (strcmp(word, "stuck") == 0) stay(HARK_B_BLOCKED);
