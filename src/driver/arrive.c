@@ -178,6 +178,12 @@ static struct hark_message *message_make(struct hark_driver *d, uint64_t bytes)
     return m;
 }
 
+/* Where the payload is of a message that has it behind itself and its header. */
+static void *payload_inside(struct hark_message *m)
+{
+    return (uint8_t *)(m + 1) + ((m->header_length + 7) & ~7u);
+}
+
 /* What was handed up and not delivered belongs into images: the driver keeps a list of it. */
 static void up_add(struct hark_driver *d, struct hark_message *m)
 {
@@ -204,13 +210,12 @@ struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message
         return NULL;
     }
     uint8_t *bytes = (uint8_t *)(k + 1);
-    uint32_t payload_at = (m->header_length + 7) & ~7u;
     *k = *m;
     k->borrowed = 0;
     memcpy(bytes, m->header, m->header_length);
-    if (m->length) memcpy(bytes + payload_at, m->payload, m->length);
     k->header = bytes;
-    k->payload = bytes + payload_at;
+    k->payload = payload_inside(k);
+    if (m->length) memcpy(k->payload, m->payload, m->length);
     up_add(d, k);
     return k;
 }
@@ -218,9 +223,7 @@ struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message
 void hark_driver_drop(struct hark_driver *d, struct hark_message *m)
 {
     if (m->borrowed) return;
-    uint8_t *inside = (uint8_t *)(m + 1);
-    bool own = (uint8_t *)m->payload >= inside &&
-               (uint8_t *)m->payload < inside + m->header_length + 8 + m->length + 1;
+    const bool own = m->payload == payload_inside(m);
     if (!own && !m->placed) free(m->payload);
     if (own && m->header_length + 8 + m->length <= SMALL && d->spares < SPARES) {
         m->next = d->spare;

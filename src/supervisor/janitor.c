@@ -119,16 +119,16 @@ static void kill_all(struct known *k)
 static void save_trace(const struct hark_janitor_job *job)
 {
     char error[HARK_TRACE_ERROR], **part = NULL;
-    struct entries e;
+    struct entries files;
     uint32_t parts = 0;
-    if (job->trace == NULL || !entries_open(&e, AT_FDCWD, job->directory, 0)) return;
-    for (const char *name; (name = entries_next(&e)) != NULL;) {
+    if (job->trace == NULL || !entries_open(&files, AT_FDCWD, job->directory, 0)) return;
+    for (const char *name; (name = entries_next(&files)) != NULL;) {
         char **more =
             strncmp(name, "trace-", 6) == 0 ? realloc(part, (parts + 1) * sizeof *part) : NULL;
         if (more) part = more;
         if (more && asprintf(&part[parts], "%s/%s", job->directory, name) >= 0) parts++;
     }
-    entries_close(&e);
+    entries_close(&files);
     if (parts)
         (void)hark_trace_merge_unfinished(job->trace, (const char *const *)part, parts, error);
 }

@@ -150,8 +150,8 @@ static bool make_children(struct supervisor *s)
 
 static void free_children(struct supervisor *s)
 {
-    for (uint32_t i = 0; i < s->count; i++) {
-        struct child *c = &s->child[i];
+    while (s->count > 0) {
+        struct child *c = &s->child[--s->count];
         for (int k = 0; k < 2; k++) hark_output_free(&c->output[k]);
         hark_sup_journal_close(c);
         free(c->in);

@@ -6,6 +6,7 @@
  *   lines=N                       "RANK: I" for I = 1 .. N
  *   deliver=N                     counts N deliveries on the board, and dies where it was told to
  *   frames=N                      counts N frames received
+ *   figures                       on the board, the kth of them 100 * k + RANK + 1
  *   image=ID wave=ID              writes an image (what follows it is done after a restart); has it
  *                                 decided
  *   die=SIGNAL exit=STATUS        ends
@@ -22,6 +23,10 @@
  *                                 (`fatal`). Without this: executes itself again
  *   early=SIGNAL                  ends before it has said hello
  *   finish                        says FINISHED, waits for ALL_DONE
+ *   undone                        prints the checkpoints that SETUP says are undone
+ *   line=RANK.ID                  (as the recovery process) has RANK go back to checkpoint ID when
+ *                                 the next recovery begins, which ends when the file `back` is in
+ *                                 PLACE
  *   recovery                      (as the recovery process) ends each recovery at once, until
  *                                 ALL_DONE
  */
@@ -48,7 +53,8 @@ static uint64_t mark_out, mark_err;
 static uint8_t pending[4096]; /* of the output, at the mark */
 static uint32_t pending_length;
 static char **arguments;
-static const char *again = "";
+static const char *again = "", *line = "";
+static bool line_said;
 
 static void say(struct hark_control *m)
 {
@@ -75,6 +81,7 @@ static void persist(uint32_t fact, uint32_t peer, uint64_t id)
 
 static void hear(void);
 static void last_words(uint16_t type, const char *text);
+static void file(const char *word, const char *name);
 
 static void say_again(const char *why)
 {
@@ -115,7 +122,15 @@ static void on_failed(struct hark_control *m)
     if (newer) go_back();
     if (in_down && setup.rank != HARK_RECOVERY && strcmp(setup.protocol, "coordinated") == 0)
         persist(HARK_FACT_DONE, setup.rank, re);
-    if (recovering) persist(HARK_FACT_DONE, HARK_RECOVERY, re);
+    if (!recovering) return;
+    if (*line && !line_said) {
+        const char *id = strchr(line, '.');
+        persist(HARK_FACT_LINE, (uint32_t)atoi(line), id ? strtoull(id + 1, NULL, 10) : 0);
+        line_said = true;
+        return;
+    }
+    if (*line) file("await", "back");
+    persist(HARK_FACT_DONE, HARK_RECOVERY, re);
 }
 
 static void read_all(uint8_t *at, size_t length)
@@ -268,6 +283,18 @@ static void deliver(uint64_t n)
     }
 }
 
+/* In the order of --json; the last two are times. */
+static void figures(void)
+{
+    _Atomic uint64_t *const figure[] = {&slot->messages, &slot->bytes, &slot->deliveries,
+        &slot->log_bytes, &slot->log_bytes_peak, &slot->determinants_created,
+        &slot->determinants_piggybacked, &slot->piggyback_bytes, &slot->checkpoints,
+        &slot->replayed, &slot->suppressed, &slot->discarded, &slot->refused, &slot->readings,
+        &slot->readings_given, &slot->journal_bytes, &slot->interval_ns, &slot->cost_ns};
+    for (size_t k = 0; k < sizeof figure / sizeof *figure; k++)
+        atomic_store(figure[k], 100 * (k + 1) + setup.rank + 1);
+}
+
 static void finish(void)
 {
     struct hark_control m;
@@ -320,6 +347,7 @@ static void act(const char *word, const char *value, uint64_t next)
     else if (strcmp(word, "lines") == 0)
         for (int i = 1; i <= atoi(value); i++) printf("%d: %d\n", (int)setup.rank, i);
     else if (strcmp(word, "deliver") == 0) deliver(strtoull(value, NULL, 10));
+    else if (strcmp(word, "figures") == 0) figures();
     else if (strcmp(word, "frames") == 0) slot->frames_in += strtoull(value, NULL, 10);
     else if (strcmp(word, "image") == 0) write_image(strtoull(value, NULL, 10), next);
     else if (strcmp(word, "wave") == 0) {
@@ -331,6 +359,8 @@ static void act(const char *word, const char *value, uint64_t next)
     else if (strcmp(word, "grandchild") == 0) grandchild();
     else if (strcmp(word, "make") == 0 || strcmp(word, "await") == 0) file(word, value);
     else if (strcmp(word, "again") == 0) again = value;
+    else if (strcmp(word, "line") == 0) line = value;
+    else if (strcmp(word, "undone") == 0) print(setup.again ? setup.again : "none", "\n");
     else if (strcmp(word, "deaf") == 0)
         for (;;) pause();
     else if (strcmp(word, "stuck") == 0) stay(HARK_B_BLOCKED);

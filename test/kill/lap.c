@@ -15,7 +15,8 @@
  *   lines=N      prints N lines of 64 bytes
  *   partial=TEXT prints TEXT, no line
  *   stop=NAME    makes the file NAME, and stops
- *   refuse=N     system call number N is not permitted from now on
+ *   refuse=N     system call number N is not permitted from now on; refuse=N.A: only with A as its
+ *                second argument
  *   fork         starts a process that does not end
  *   disturb      leaves descriptors open, another working directory, signals blocked and ignored,
  *                an alarm to come
@@ -124,11 +125,17 @@ static void stop(const char *name)
     raise(SIGSTOP);
 }
 
-static void refuse(unsigned number)
+static void refuse(const char *what)
 {
+    char *end;
+    const unsigned number = (unsigned)strtoul(what, &end, 10);
+    const bool any = *end != '.';
+    const unsigned second = any ? 0 : (unsigned)strtoul(end + 1, NULL, 10);
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+        BPF_JUMP(BPF_JMP | (any ? BPF_JGE : BPF_JEQ) | BPF_K, second, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
     struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
@@ -186,7 +193,7 @@ static void act(const char *word, const char *value)
     if (strcmp(word, "together") == 0) together();
     if (strncmp(word, "send=", 5) == 0) much(strtoull(value, NULL, 10));
     if (strncmp(word, "stop=", 5) == 0) stop(value);
-    if (strncmp(word, "refuse=", 7) == 0) refuse((unsigned)atoi(value));
+    if (strncmp(word, "refuse=", 7) == 0) refuse(value);
     if (strcmp(word, "disturb") == 0) disturb();
     if (strcmp(word, "fork") == 0 && fork() == 0)
         for (;;) pause();

@@ -163,6 +163,33 @@ static void checkpoints(void)
     for (int i = 0; i < 2; i++) EXPECT(i, told[i].tag);
 }
 
+/* A process that only tests, or only looks, hears what comes all the same: it is sent when the
+ * process waits no more, and is told so. */
+static void only_tests(void)
+{
+    int64_t word = 0, answer = 0;
+    bool done = false, found = false;
+    if (rank == 1) {
+        for (int tag = 1; tag < 3; tag++) {
+            EXPECT(HARK_A_OK, hark_recv(&word, sizeof word, 0, 0, NULL));
+            EXPECT(HARK_A_OK, hark_send(&word, sizeof word, 0, tag));
+        }
+        return;
+    }
+    EXPECT(HARK_A_OK, hark_irecv(&answer, sizeof answer, 1, 1, &request));
+    word = 5;
+    EXPECT(HARK_A_OK, hark_send(&word, sizeof word, 1, 0));
+    while (!done && hark_test(&request, &done, NULL) == HARK_A_OK) {
+    }
+    EXPECT(5, (int)answer);
+    word = 6;
+    EXPECT(HARK_A_OK, hark_send(&word, sizeof word, 1, 0));
+    while (!found && hark_iprobe(1, 2, &found, &info) == HARK_A_OK) {
+    }
+    EXPECT(HARK_A_OK, hark_recv(&answer, sizeof answer, 1, 2, NULL));
+    EXPECT(6, (int)answer);
+}
+
 /* Nothing is left of all that: the next message of each kind is the right one. */
 static void goes_on(void)
 {
@@ -190,6 +217,7 @@ int main(void)
     requests();
     collectives();
     checkpoints();
+    only_tests();
     goes_on();
     int here = rank;
     EXPECT(HARK_A_OK, hark_finalize());

@@ -34,6 +34,7 @@ static size_t lines_of(const char *text)
 
 /* ---- hydee, with a recovery process that needs no frames ------------------------------------- */
 
+static const char *protocol = "hydee";
 static const char *recovery_words[8];
 static struct hark_kill planned[4];
 static uint32_t planned_count;
@@ -47,7 +48,7 @@ static int supervise(void *argument)
     snprintf(json, sizeof json, "%s/json", getenv("PLACE"));
     const struct hark_run_program program = {.argv = (char *const *)(uintptr_t)words, .ranks = 4};
     struct hark_run_options o = {.ranks = 4,
-        .protocol = hark_protocol_named("hydee"),
+        .protocol = hark_protocol_named(protocol),
         .transport = hark_transport_named("shm"),
         .generations = 2,
         .json = json,
@@ -103,6 +104,27 @@ static void only_the_cluster_goes_back(void **state)
     expect_json(r, "\"exit\": 0");
 }
 
+/* What --json has of all processes: sums, but the shortest interval and the highest cost. */
+static void figures_of_all(void **state)
+{
+    static const char *const sums[] = {"messages", "bytes", "deliveries", "log_bytes",
+        "log_bytes_peak", "determinants_created", "determinants_piggybacked", "piggyback_bytes",
+        "checkpoints", "replayed", "suppressed", "discarded", "refused", "readings",
+        "readings_given", "journal_bytes"};
+    struct run *r = *state;
+    char line[100];
+    RECOVERY("recovery");
+    HYDEE("figures", "finish");
+    assert_int_equal(r->status, 0);
+    for (unsigned k = 0; k < sizeof sums / sizeof *sums; k++) {
+        snprintf(
+            line, sizeof line, "\n  \"%s\": %u,\n", sums[k], 4 * 100 * (k + 1) + 1 + 2 + 3 + 4);
+        expect_json(r, line);
+    }
+    expect_json(r, "\n  \"interval_ms\": 0.001701,\n");
+    expect_json(r, "\n  \"checkpoint_cost_ms\": 0.001804,\n");
+}
+
 static void back_to_a_checkpoint(void **state)
 {
     struct run *r = *state;
@@ -116,6 +138,21 @@ static void back_to_a_checkpoint(void **state)
     run_expect_err(r, "hark: rank 0 died (SIGKILL) after 0 deliveries; cluster 0 (rank 0) goes "
                       "back to checkpoint 1\n");
     expect_json(r, "\"restarted_ranks\": [0]");
+}
+
+/* Who goes back behind checkpoints that it has taken is told which these are. */
+static void undone_checkpoints(void **state)
+{
+    struct run *r = *state;
+    RECOVERY("line=0.1", "recovery");
+    protocol = "sendet";
+    HYDEE("0:image=1", "0:i0:wave=1", "0:i0:image=2", "0:i0:wave=2", "0:i0:image=3", "0:i0:wave=3",
+        "0:i0:make=three", "3:i0:await=three", "3:i0:die=9", "0:i1:undone", "0:i1:make=back",
+        "3:undone", "finish");
+    protocol = "hydee";
+    assert_int_equal(r->status, 0);
+    LINES("2,3,", "none");
+    expect_json(r, "\"restarted_ranks\": [0, 3]");
 }
 
 static void two_clusters_and_nested(void **state)
@@ -440,11 +477,12 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(runs_and_ends), TEST(many_processes), TEST(all_go_back),
         TEST(ends_by_itself), TEST(five_times_at_the_same_place), TEST(leaves_the_job),
-        TEST(only_the_cluster_goes_back), TEST(back_to_a_checkpoint), TEST(two_clusters_and_nested),
-        TEST(the_recovery_process_dies), TEST(a_damaged_image), TEST(a_recovery_that_can_not_end),
-        TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
-        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void), TEST(signals),
-        TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
+        TEST(only_the_cluster_goes_back), TEST(figures_of_all), TEST(back_to_a_checkpoint),
+        TEST(undone_checkpoints), TEST(two_clusters_and_nested), TEST(the_recovery_process_dies),
+        TEST(a_damaged_image), TEST(a_recovery_that_can_not_end), TEST(killed_on_the_way_back),
+        TEST(can_not_go_back_by_itself), TEST(failures_while_one_does_not_answer),
+        TEST(what_it_does_then_is_void), TEST(signals), TEST(the_supervisor_is_killed),
+        TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

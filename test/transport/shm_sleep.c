@@ -1,12 +1,20 @@
 /* shm_sleep.c: whoever really sleeps is woken by room, by a frame, by wake(), by a receiver that
  * closes. That it sleeps is seen in its bell, so nothing here depends on time. */
-#include "harness.h"
-#include "shm/bell.h"
-#include "shm/shm.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <unistd.h>
+
+#include "shm/bell.h"
+#include "shm/end.h"
+#include "shm/shm.h"
 
 static void *place(void *self, const struct hark_frame *frame)
 {
@@ -142,6 +150,28 @@ static void after_a_dead_waker(void **state)
     for (int i = 0; i < 2; i++) hark_shm_transport.close(t[i]);
 }
 
+/* Whoever works need not fence if it and the other both take part in the kernel's barriers; if one
+ * of them does not, it must: else they may miss each other, now and then. */
+static void who_fences(void **state)
+{
+    (void)state;
+    static const uint32_t ways[] = {BELL_BARRIER, BELL_FENCE};
+    for (int i = 0; i < 4; i++) {
+        struct hark_transport *t[2] = {open_rank(0), open_rank(1)};
+        const bool must = i > 0;
+        for (uint32_t k = 0; k < 2; k++) { /* as if that were what the kernel had said */
+            struct end *e = (struct end *)t[k];
+            e->opened = ways[i >> k & 1];
+            atomic_store(&e->bell->opened, e->opened);
+        }
+        assert_int_equal(send(t[0], 1), HARK_T_OK);
+        while (count[1] == 0) hark_shm_transport.poll(t[1]);
+        assert_int_equal(((struct end *)t[0])->out[1]->fence, must);
+        assert_int_equal(((struct end *)t[1])->in[0]->fence, must);
+        for (int k = 0; k < 2; k++) hark_shm_transport.close(t[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +180,7 @@ int main(void)
         cmocka_unit_test(by_wake),
         cmocka_unit_test(by_a_receiver_that_closes),
         cmocka_unit_test(after_a_dead_waker),
+        cmocka_unit_test(who_fences),
     };
     alarm(120);
     return cmocka_run_group_tests_name("shm sleep", tests, NULL, NULL);

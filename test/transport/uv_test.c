@@ -218,6 +218,17 @@ static void read_wholly(int fd, uint8_t *at, size_t length, struct end *ends, si
     }
 }
 
+static void read_to_end(int fd, struct end *e)
+{
+    uint8_t byte;
+    ssize_t n;
+    while ((n = recv(fd, &byte, 1, MSG_DONTWAIT)) < 0) {
+        MUST(errno == EAGAIN);
+        end_poll(e);
+    }
+    MUST(n == 0);
+}
+
 static int accept_from(int listener, struct end *ends, size_t count)
 {
     int fd;
@@ -374,8 +385,8 @@ static void seal(uint8_t to[32], const struct job *job, const uint8_t *key, uint
     crypto_generichash(to, 32, text, sizeof text, key, 32);
 }
 
-/* Rank 1 by hand, joined with e. The answer must be sealed as it should. */
-static int join_by_hand(struct end *e, const struct job *job, uint32_t inc)
+/* Rank 1 by hand, joined with e if `position` can be. The answer must be sealed as it should. */
+static int join_by_hand(struct end *e, const struct job *job, uint32_t inc, uint64_t position)
 {
     uint8_t said[HELLO], heard[CHALLENGE], right[32], proof[PROOF];
     int fd = connect_to(e->t->ops->address(e->t));
@@ -384,8 +395,8 @@ static int join_by_hand(struct end *e, const struct job *job, uint32_t inc)
     read_wholly(fd, heard, CHALLENGE, e, 1);
     seal(right, job, e->config.key, 1, said, heard + 12, 0);
     MUST(memcmp(right, heard + 44, 32) == 0);
-    put(proof, 0, 8);
-    seal(proof + 8, job, e->config.key, 2, said, heard + 12, 0);
+    put(proof, position, 8);
+    seal(proof + 8, job, e->config.key, 2, said, heard + 12, position);
     say(fd, proof, PROOF);
     uint8_t welcome[PROOF];
     read_wholly(fd, welcome, PROOF, e, 1);
@@ -415,19 +426,38 @@ static void nonsense_inside(void **state)
     end_open(&e, &job, 0, 0);
     uint32_t inc = 0;
     for (; inc < sizeof heads / sizeof *heads; inc++) {
-        int fd = join_by_hand(&e, &job, inc);
+        int fd = join_by_hand(&e, &job, inc, 0);
         head(bytes, heads[inc][0], heads[inc][1], heads[inc][2], heads[inc][3]);
         say(fd, bytes, sizeof bytes);
         while (e.t->figures.refused <= inc) end_poll(&e);
         close(fd);
     }
-    int fd = join_by_hand(&e, &job, inc); /* far over the limit: no memory is asked for, nobody is
-                                             told */
+    int fd = join_by_hand(&e, &job, inc, 0); /* far over the limit: no memory is asked for, nobody
+                                             is told */
     head(bytes, 1, 1, 1ull << 60, 0);
     say(fd, bytes, sizeof bytes);
     while (e.t->figures.refused <= inc) end_poll(&e);
     MUST(e.count == 0 && e.placed == 0);
     close(fd);
+    close_all(&e, 1, &job);
+}
+
+/* One that has heard more than was said is no peer. */
+static void a_wrong_position(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e;
+    uint8_t byte;
+    job_begin(&job, 2);
+    open_with(&e, &job, 0, patient);
+    for (uint32_t inc = 0; inc < 3; inc++) {
+        int fd = join_by_hand(&e, &job, inc, inc == 2 ? 0 : inc ? UINT64_MAX : 1);
+        MUST(e.t->figures.refused == (inc < 2 ? inc + 1 : 2)); /* at once, with the answer */
+        if (inc < 2) read_to_end(fd, &e);
+        if (inc == 2) MUST(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+        close(fd);
+    }
     close_all(&e, 1, &job);
 }
 
@@ -638,6 +668,71 @@ static void another_address(void **state)
     close_all(e, 2, &job);
 }
 
+/* An end that closes says how much has come to it: its peer is not left with frames that seem to be
+ * on their way, though somebody else is where the end was, who never answers. */
+static void farewell(void **state)
+{
+    (void)state;
+    for (uint32_t who = 0; who < 2; who++) {
+        struct job job;
+        struct end e[2];
+        struct end *leaves = &e[who], *stays = &e[1 - who];
+        char there[300];
+        job_begin(&job, 2);
+        for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+        send_wholly(stays, who, 0, 0, 0, 1000, e, 2);
+        MUST(stays->t->ops->drained(stays->t) == 0); /* they have not met yet */
+        ends_meet(e, 2);
+        until_count(leaves, 1, e, 2);
+        all_is_well(&e[0], &e[1], e, 2, 10);
+        const size_t before = leaves->count;
+        send_wholly(stays, who, 0, 1, 0, 1000, e, 2);
+        until_count(leaves, before + 1, e, 2);
+        snprintf(there, sizeof there, "%s", leaves->t->ops->address(leaves->t));
+        end_close(leaves);
+        int listener = listen_at(there);
+        for (int i = 0; i < 50; i++) ends_poll(stays, 1);
+        MUST(stays->t->ops->drained(stays->t) == 1);
+        close(listener);
+        MUST(unlink(there + 5) == 0);
+        end_close(stays);
+        job_end(&job);
+    }
+}
+
+/* Greetings that cannot be right get no answer, from whomever they are; the recovery process's
+ * does. */
+static void wrong_greetings(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t magic, rank, inc;
+        bool right;
+    } said[] = {{MAGIC, 1, 0, true}, {MAGIC, HARK_RECOVERY, 0, true}, {MAGIC + 1, 1, 0, false},
+        {MAGIC, 0, 0, false}, {MAGIC, 2, 0, false}, {MAGIC, HARK_RECOVERY - 1, 0, false},
+        {MAGIC, 1, UINT32_MAX, false}};
+    struct job job;
+    struct end e;
+    uint8_t bytes[CHALLENGE];
+    uint64_t refused = 0;
+    job_begin(&job, 2);
+    open_with(&e, &job, 0, patient);
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) {
+        int fd = connect_to(e.t->ops->address(e.t));
+        ssize_t n;
+        hello(bytes, said[i].rank, said[i].inc, 0, 0, (uint8_t)i);
+        put(bytes, said[i].magic, 4);
+        say(fd, bytes, HELLO);
+        while ((n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+            end_poll(&e);
+        refused += !said[i].right;
+        MUST((n == CHALLENGE) == said[i].right);
+        MUST(e.t->figures.refused == refused);
+        close(fd);
+    }
+    close_all(&e, 1, &job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,12 +741,15 @@ int main(void)
         TEST(reflection),
         TEST(slow_speakers),
         TEST(few_strangers),
+        TEST(wrong_greetings),
         TEST(nonsense_inside),
+        TEST(a_wrong_position),
         TEST(over_the_limit),
         TEST(cut_at_every_byte),
         TEST(cut_again_and_again),
         TEST(crossing),
         TEST(another_address),
+        TEST(farewell),
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(sodium_init() >= 0);

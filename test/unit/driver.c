@@ -198,11 +198,47 @@ static void a_long_one_is_not_taken(void **state)
     }
 }
 
+/* What the protocol adds to a message is counted: its header without what each frame has, and
+ * without the tag, which is the driver's. */
+static void what_is_added_is_counted(void **state)
+{
+    (void)state;
+    static const char *const protocols[] = {"none", "hydee", "sendet"};
+    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++) {
+        struct hark_driver *d = driver_of(protocols[i], &plain);
+        uint64_t added = 0;
+        for (int n = 0; n < 3; n++) {
+            assert_int_equal(hark_driver_send(d, 1, 0, 5, "payload", 8), HARK_D_OK);
+            added += script.last.header.length - HARK_WIRE_HEAD - 8;
+            assert_int_equal(hark_driver_figures(d)->piggyback_bytes, added);
+        }
+        assert_int_equal(added > 0, i > 0);
+        hark_driver_close(d);
+    }
+}
+
+/* Where a protocol can not work there is no driver, and a line says so. */
+static void out_of_its_range(void **state)
+{
+    (void)state;
+    char error[256] = "";
+    struct hark_driver *d = (struct hark_driver *)(void *)&script;
+    struct hark_driver_config c = {.protocol = hark_protocol_named("none"), .transport = &plain};
+    c.core.ranks = 2;
+    c.core.me = 2;
+    memset(&script, 0, sizeof script);
+    script.head.ops = &plain;
+    assert_int_equal(hark_driver_open(&d, &c, error), HARK_D_EINVAL);
+    assert_null(d);
+    assert_string_equal(error, "none: the configuration is out of its range");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
         cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone),
         cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits),
-        cmocka_unit_test(a_long_one_is_not_taken)};
+        cmocka_unit_test(a_long_one_is_not_taken), cmocka_unit_test(what_is_added_is_counted),
+        cmocka_unit_test(out_of_its_range)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }

@@ -4,8 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,8 +60,31 @@ static void what_was_reaped_is_left_alone(void **state)
     assert_int_equal(access(place, F_OK), -1);
 }
 
+/* A tree of more directories than there may be descriptors is removed all the same. */
+static void a_tree_of_many_directories(void **state)
+{
+    (void)state;
+    enum { MANY = 100, FEW = 32 };
+    char place[256], path[300];
+    struct rlimit before, few;
+    place_make(place);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof path, "%s/%d", place, i);
+        assert_int_equal(mkdir(path, 0700), 0);
+        snprintf(path, sizeof path, "%s/%d/inner", place, i);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){FEW, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    hark_remove_tree(place);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(access(place, F_OK), -1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_reaped_is_left_alone)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_reaped_is_left_alone),
+        cmocka_unit_test(a_tree_of_many_directories)};
     return cmocka_run_group_tests_name("janitor", tests, NULL, NULL);
 }

@@ -306,7 +306,8 @@ static void test_order(void **state)
 {
     (void)state;
     struct hark_log *log = open_log(0, false);
-    const struct hark_log_part part[2] = {{source, UINT64_MAX}, {source, 1}};
+    const struct hark_log_part part[2] = {{source, UINT64_MAX}, {source, 1}},
+                               most[2] = {{source, UINT64_MAX - 1}, {source, 1}};
     const void *at;
     uint64_t length;
     assert_int_equal(retain(log, 1, 0, 4), HARK_L_EINVAL);
@@ -314,6 +315,7 @@ static void test_order(void **state)
     assert_int_equal(retain(log, 1, 5, 4), HARK_L_EINVAL);
     assert_int_equal(retain(log, 1, 4, 4), HARK_L_EINVAL);
     assert_int_equal(hark_log_retain(log, 1, 0, 6, part, 2), HARK_L_EINVAL);
+    assert_int_equal(hark_log_retain(log, 1, 0, 6, most, 2), HARK_L_EMEMORY);
     assert_int_equal(hark_log_retain(log, 1, 0, 6, NULL, 0), HARK_L_OK);
     assert_int_equal(hark_log_get(log, 1, 0, 6, &at, &length), HARK_L_OK);
     assert_int_equal(length, 0);
