@@ -16,6 +16,7 @@ void hark_mpi_request_release(struct request *r)
 {
     if (r->o.predefined) return;
     if (r->collective) hark_mpi_collective_free(r->collective);
+    if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
     if (r->comm) hark_mpi_comm_release(r->comm);
     if (r->type) hark_mpi_type_release(r->type);
     hark_mpi_delete(&r->o);
@@ -40,6 +41,10 @@ struct request *hark_mpi_request_of(const struct hark_request *h)
 void hark_mpi_request_post(struct request *r)
 {
     struct hark_request *h = &r->receive;
+    if (hark_mpi_is_partitioned(r)) {
+        hark_mpi_partitioned_post(r);
+        return;
+    }
     if (r->what == REQUEST_SEND) {
         *h = (struct hark_request){0};
         hark_mpi_post(r->comm, h, r->peer, OF_ACKNOWLEDGEMENTS, r->tag);
@@ -83,6 +88,7 @@ void hark_mpi_request_again(struct request *r)
 {
     if (r->what == REQUEST_RECEIVE) r->start = start_receive;
     else if (r->what == REQUEST_SEND) r->start = start_send;
+    else if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_again(r);
 }
 
 /* Its receive is done. */
@@ -105,6 +111,8 @@ bool hark_mpi_request_try(struct request *r)
         break;
     case REQUEST_COLLECTIVE: r->done = hark_mpi_collective_try(r); break;
     case REQUEST_GENERALIZED: break;
+    case REQUEST_PARTITIONED_SEND:
+    case REQUEST_PARTITIONED_RECEIVE: return hark_mpi_partitioned_try(r);
     }
     return r->done;
 }
@@ -122,6 +130,8 @@ void hark_mpi_request_wait(struct request *r, const char *call)
         hark_mpi_collective_wait(r, call);
         r->done = true;
         break;
+    case REQUEST_PARTITIONED_SEND:
+    case REQUEST_PARTITIONED_RECEIVE: hark_mpi_partitioned_wait(r, call); break;
     case REQUEST_GENERALIZED:
         hark_mpi_fatal(1,
             "%s waits for a generalized request that only this thread could complete: call "
@@ -319,7 +329,9 @@ int PMPI_Request_free(MPI_Request *request)
     NEED_REQUEST(r, *request);
     *request = MPI_REQUEST_NULL;
     if (r->what == REQUEST_GENERALIZED) return hark_mpi_generalized_forget(r);
-    if (r->active && !r->done) hark_mpi_request_forget(r);
+    if (hark_mpi_is_partitioned(r) && hark_mpi_partitioned_keeps(r)) return MPI_SUCCESS;
+    bool is_open = r->active && !r->done && r->what != REQUEST_PARTITIONED_SEND;
+    if (is_open) hark_mpi_request_forget(r);
     else hark_mpi_request_release(r);
     return MPI_SUCCESS;
 }
@@ -332,6 +344,7 @@ static struct request *forgotten; /* by next */
 void hark_mpi_request_forget(struct request *r)
 {
     r->next = forgotten;
+    r->forgotten = true;
     forgotten = r;
 }
 
@@ -351,10 +364,12 @@ static void try_forgotten(void)
 void hark_mpi_requests_close(void)
 {
     try_forgotten();
+    hark_mpi_partitioned_close();
     while (forgotten) {
         struct request *r = forgotten;
         forgotten = r->next;
-        if (!r->receive.done && r->what != REQUEST_COLLECTIVE) hark_app_unpost(&r->receive);
+        bool is_posted = r->what == REQUEST_SEND || r->what == REQUEST_RECEIVE;
+        if (is_posted && !r->receive.done) hark_app_unpost(&r->receive);
         hark_mpi_request_release(r);
     }
 }
@@ -753,6 +768,8 @@ int PMPI_Cancel(MPI_Request *request)
     if (r->what == REQUEST_GENERALIZED) return hark_mpi_generalized_cancel(r);
     NEED(r->comm, r->what != REQUEST_COLLECTIVE, MPI_ERR_REQUEST,
         "a collective call can not be cancelled");
+    NEED(r->comm, !hark_mpi_is_partitioned(r), MPI_ERR_REQUEST,
+        "partitioned communication can not be cancelled");
     /* A message that was sent is sent. A receive that no wait or test has completed has taken
      * nothing. */
     if (r->what != REQUEST_RECEIVE || r->done || r->receive.done) return MPI_SUCCESS;

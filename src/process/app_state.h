@@ -2,6 +2,8 @@
 #ifndef HARK_PROCESS_APP_STATE_H
 #define HARK_PROCESS_APP_STATE_H
 
+#include <limits.h>
+
 #include "hark/app.h"
 #include "process.h"
 #include "prologue.h"
@@ -18,6 +20,9 @@ enum {
 /* Of a message that its sender wants to have acknowledged when a receive takes it: a bit of the
  * tag, in contexts from this one on. Below it all bits of a tag are the application's. */
 enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
+/* Of messages between the interfaces of two processes: the sign of the tag, in the same contexts.
+ * They are never marked, so none looks like HARK_ANY_TAG. */
+enum { HARK_APP_OWN = INT_MIN };
 
 /* A protocol remembers each channel, a pair and a number of 16 bits, for ever. So contexts from
  * HARK_APP_CONTEXTS on, of which a program may make thousands, share four channels, by what they
