@@ -3,6 +3,7 @@
  * rest. */
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "check.h"
 
@@ -145,6 +146,26 @@ static void much(void)
     MPI_Win_free(&win);
     free(mine);
     free(got);
+}
+
+/* A large window of which little is used takes little memory. */
+static void large(void)
+{
+    enum { LARGE = 256 << 20, KILOBYTES = 64 << 10 };
+    struct rusage was, is;
+    int *memory, got;
+    MPI_Win win;
+    getrusage(RUSAGE_SELF, &was);
+    MPI_Win_allocate(LARGE, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    CHECK(((uintptr_t)memory & 63) == 0, "%p", (void *)memory);
+    MPI_Win_fence(0, win);
+    MPI_Put(&rank, 1, MPI_INT, next(1), LARGE / (int)sizeof(int) - 1, 1, MPI_INT, win);
+    MPI_Get(&got, 1, MPI_INT, next(1), LARGE / 8, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory[LARGE / sizeof(int) - 1] == before(1) && got == 0, "%d", got);
+    getrusage(RUSAGE_SELF, &is);
+    CHECK(is.ru_maxrss - was.ru_maxrss < KILOBYTES, "%ld KiB more", is.ru_maxrss - was.ru_maxrss);
+    MPI_Win_free(&win);
 }
 
 /* ---- start and post ---------------------------------------------------------------------------
@@ -370,6 +391,7 @@ int main(int argc, char *argv[])
     datatypes_with_gaps();
     pairs();
     much();
+    large();
     neighbours();
     reply_before_wait();
     long longs = shared();
