@@ -415,6 +415,8 @@ void hark_mpi_contexts_get(void (*get)(void *to, size_t length));
 void hark_mpi_files_put(void (*put)(const void *from, size_t length));
 void hark_mpi_files_get(void (*get)(void *to, size_t length)); /* after the communicators */
 /* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
+/* Has it taken all its messages already? Some have none. */
+bool hark_mpi_collective_is_there(const struct request *r);
 bool hark_mpi_collective_try(struct request *r);
 void hark_mpi_collective_wait(struct request *r, const char *call);
 void hark_mpi_collective_free(struct collective *x);
@@ -428,6 +430,9 @@ int hark_mpi_buffer_attach(
     struct object *o, struct attached *b, void *at, long long size, const char *call);
 int hark_mpi_buffer_detach(
     struct object *o, struct attached *b, void *at, const void *size, const char *call);
+
+/* Is it memory of MPI_Alloc_mem, at the same address in a process that begins again? */
+bool hark_mpi_memory_stays(const void *at);
 
 /* Of partitioned requests: partitioned.c. */
 void hark_mpi_partitioned_free(struct partitioned *p);

@@ -336,6 +336,14 @@ int PMPI_Request_free(MPI_Request *request)
     return MPI_SUCCESS;
 }
 
+/* Messages that this process has taken. In a replay each comes in its turn: after one that was
+ * taken for a later request another may be taken for an earlier one, and nothing else would wake
+ * this process up for it. So whoever asks several requests goes on until none takes any. */
+static uint64_t messages_taken(void)
+{
+    return hark_app.own[3];
+}
+
 /* ---- those that the program has freed before they were done -----------------------------------
  */
 
@@ -348,22 +356,29 @@ void hark_mpi_request_forget(struct request *r)
     forgotten = r;
 }
 
-/* A freed receive takes its message in whatever call waits next. */
-static void try_forgotten(void)
+/* A freed receive takes its message in whatever call waits next. That it has not come is a miss,
+ * for a replay has to take it in the same call. */
+static void try_forgotten(const char *call)
 {
-    for (struct request **at = &forgotten, *r; (r = *at) != NULL;) {
-        if (!hark_mpi_request_try(r)) {
-            at = &r->next;
-            continue;
+    for (;;) {
+        uint64_t before = messages_taken();
+        for (struct request **at = &forgotten, *r; (r = *at) != NULL;) {
+            if (!hark_mpi_request_try(r)) {
+                at = &r->next;
+                continue;
+            }
+            *at = r->next;
+            hark_mpi_request_release(r);
         }
-        *at = r->next;
-        hark_mpi_request_release(r);
+        if (messages_taken() != before) continue;
+        if (forgotten == NULL || hark_app_missed()) return;
+        hark_app_wait(call, HARK_WAITS_ANY, NULL, 0);
     }
 }
 
 void hark_mpi_requests_close(void)
 {
-    try_forgotten();
+    if (forgotten) try_forgotten("MPI_Finalize");
     hark_mpi_partitioned_close();
     while (forgotten) {
         struct request *r = forgotten;
@@ -413,7 +428,7 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     NEED_OPEN();
     NEED(NULL, request, MPI_ERR_ARG, "request is NULL");
-    if (forgotten) try_forgotten();
+    if (forgotten) try_forgotten("MPI_Wait");
     struct request *r = REQUEST(*request);
     struct comm *c = r ? r->comm : NULL;
     int error = wait_one(request, status, "MPI_Wait");
@@ -432,7 +447,7 @@ int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     NEED_OPEN();
     NEED_COUNT(NULL, count);
     NEED(NULL, requests || count == 0, MPI_ERR_ARG, "the requests are NULL");
-    if (forgotten) try_forgotten();
+    if (forgotten) try_forgotten("MPI_Waitall");
     bool failed = false;
     struct comm *c = NULL;
     for (int i = 0; i < count; i++) {
@@ -471,25 +486,43 @@ static struct request *active_at(const MPI_Request requests[], int i)
     return r && (!r->persistent || r->active) ? r : NULL;
 }
 
+/* Is it complete, without another message? */
+static bool is_there(struct request *r)
+{
+    switch (r->what) {
+    case REQUEST_SEND:
+    case REQUEST_RECEIVE: return r->done || r->receive.done;
+    case REQUEST_COLLECTIVE: return r->done || hark_mpi_collective_is_there(r);
+    case REQUEST_PARTITIONED_RECEIVE: hark_mpi_partitioned_note(r); break;
+    case REQUEST_PARTITIONED_SEND:
+    case REQUEST_GENERALIZED: break;
+    }
+    return r->done;
+}
+
 /* The first active one that is complete; count: none is. Those that were complete before come
  * first: what has arrived meanwhile is a matter of timing, and would be another request in a
- * replay. */
+ * replay. Nor may others take messages then, for nothing would make a replay wait for these. */
 static int first_done(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++) {
         struct request *r = active_at(requests, i);
-        if (r && (r->done || r->receive.done) && hark_mpi_request_try(r)) return i;
+        if (r && is_there(r) && hark_mpi_request_try(r)) return i;
     }
-    for (int i = 0; i < count; i++) {
-        struct request *r = active_at(requests, i);
-        if (r && hark_mpi_request_try(r)) return i;
-    }
+    uint64_t before;
+    do {
+        before = messages_taken();
+        for (int i = 0; i < count; i++) {
+            struct request *r = active_at(requests, i);
+            if (r && hark_mpi_request_try(r)) return i;
+        }
+    } while (messages_taken() != before);
     return count;
 }
 
 static void wait_for_any(int active, const struct request *any, const char *call)
 {
-    if (forgotten) try_forgotten();
+    if (forgotten) try_forgotten(call);
     hark_app_wait(
         call, active > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, &any->receive, (size_t)active);
 }
@@ -517,12 +550,16 @@ int PMPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *stat
 /* Tries all: how many are complete, and how many not. */
 static int try_all(int count, const MPI_Request requests[], int *open)
 {
-    int done = 0;
-    *open = 0;
-    for (int i = 0; i < count; i++) {
-        struct request *r = active_at(requests, i);
-        if (r) hark_mpi_request_try(r) ? done++ : ++*open;
-    }
+    int done;
+    uint64_t before;
+    do {
+        before = messages_taken();
+        done = *open = 0;
+        for (int i = 0; i < count; i++) {
+            struct request *r = active_at(requests, i);
+            if (r) hark_mpi_request_try(r) ? done++ : ++*open;
+        }
+    } while (*open && messages_taken() != before);
     return done;
 }
 
