@@ -215,24 +215,6 @@ double PMPI_Wtick(void)
     return 1e-9;
 }
 
-PUBLIC(Alloc_mem)
-int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *base)
-{
-    (void)info;
-    NEED(NULL, size >= 0 && base, MPI_ERR_ARG, "the size is negative, or base is NULL");
-    void *at = malloc(size ? (size_t)size : 1);
-    NEED(NULL, at, MPI_ERR_NO_MEM, "no memory for %lld bytes", (long long)size);
-    memcpy(base, &at, sizeof at);
-    return MPI_SUCCESS;
-}
-
-PUBLIC(Free_mem)
-int PMPI_Free_mem(void *base)
-{
-    free(base);
-    return MPI_SUCCESS;
-}
-
 PUBLIC(Pcontrol)
 int PMPI_Pcontrol(const int level_of_profiling, ...)
 {

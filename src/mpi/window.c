@@ -241,24 +241,10 @@ static bool recovers(void)
     return hark_process.protocol->manual->programs != HARK_FOR_NOTHING;
 }
 
-/* Programs send each other addresses of what is attached. A process that begins again has the same
- * ones only if Linux does not choose them at random. */
-static void need_same_addresses(const char *call)
-{
-    int persona = personality(0xffffffff);
-    if (!recovers() || (persona >= 0 && persona & ADDR_NO_RANDOMIZE)) return;
-    hark_mpi_fatal(1,
-        "%s: the addresses of attached memory would be others in a process that begins again: run "
-        "the program under setarch -R, as in `hark run ... -- setarch -R ./program`, or with "
-        "--protocol %s",
-        call + 1, hark_protocol_for(HARK_FOR_NOTHING)->name);
-}
-
 PUBLIC(Win_create_dynamic)
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     NEED_OPEN();
-    need_same_addresses(__func__);
     return create(&(struct wanted){__func__, NULL, 0, 1, info, comm, win}, MPI_WIN_FLAVOR_DYNAMIC);
 }
 
@@ -376,6 +362,21 @@ SHARED_QUERY(Win_shared_query_c, MPI_Aint)
     NEED_OF(w, w->flavor == MPI_WIN_FLAVOR_DYNAMIC, MPI_ERR_RMA_FLAVOR,                            \
         "the window was not made by MPI_Win_create_dynamic")
 
+/* Programs send each other addresses of what is attached. A process that begins again has the same
+ * ones where MPI_Alloc_mem chooses them, and those of variables if Linux does not choose at random.
+ * Memory of malloc may be elsewhere in either case. */
+static void need_same_address(const void *base, const char *call)
+{
+    int persona = personality(0xffffffff);
+    if (!recovers() || hark_mpi_memory_stays(base)) return;
+    if (persona >= 0 && persona & ADDR_NO_RANDOMIZE) return;
+    hark_mpi_fatal(1,
+        "%s: memory that MPI_Alloc_mem has not given would be at another address in a process that "
+        "begins again: attach memory of MPI_Alloc_mem, or run with --protocol %s; for a static "
+        "variable, run the program under setarch -R, as in `hark run ... -- setarch -R ./program`",
+        call + 1, hark_protocol_for(HARK_FOR_NOTHING)->name);
+}
+
 PUBLIC(Win_attach)
 int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
@@ -383,6 +384,7 @@ int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     NEED_DYNAMIC(w);
     NEED_OF(w, size >= 0 && (base || size == 0), MPI_ERR_RMA_ATTACH,
         "the size is negative, or the base is NULL");
+    if (size) need_same_address(base, __func__);
     struct region *more = realloc(w->region, (w->regions + 1) * sizeof *more);
     NEED_OF(w, more, MPI_ERR_NO_MEM, "no memory");
     w->region = more;
