@@ -461,7 +461,7 @@ int hark_mpi_neighbours(
  */
 
 /* into = from (operation) into, `count` elements: what MPI_Op's function does. The operation is
- * valid for the type, or for its elements if they are of one kind. */
+ * defined for the type, which is predefined if the operation is. */
 void hark_mpi_combine(
     const struct op *op, const void *from, void *into, size_t count, struct type *t);
 void hark_mpi_op_release(struct op *op);
