@@ -19,6 +19,8 @@ struct keyval {
         void *value, void **result, int *copied);
     int (*delete_proxy)(
         void (*delete)(void), int handle, int keyval, int kind, void *value, void *extra);
+#elif defined(HARK_MPI_OPENMPI)
+    bool of_fortran; /* its functions take values as numbers */
 #endif
 };
 
@@ -136,6 +138,9 @@ static int copy_one(
         return k->copy_proxy(k->copy, (int)o->handle, a->keyval, k->extra, mpich_kind[a->kind],
             a->value, value, copied);
 #endif
+#if defined(HARK_MPI_OPENMPI)
+    if (k->of_fortran) return call_copy(k, o, a, a->value, value, copied);
+#endif
     void *in = as_pointer(a), *out = in;
     int code = call_copy(k, o, a, in, &out, copied);
     if (out == in) return code;
@@ -168,6 +173,8 @@ static int delete_one(struct object *o, struct attribute *a)
     if (k->delete_proxy)
         return k->delete_proxy(
             k->delete, (int)o->handle, a->keyval, mpich_kind[a->kind], a->value, k->extra);
+#elif defined(HARK_MPI_OPENMPI)
+    if (k->of_fortran) return call_delete(k, o, a->keyval, a->value);
 #endif
     return call_delete(k, o, a->keyval, as_pointer(a));
 }
@@ -550,6 +557,38 @@ void MPII_Keyval_set_proxy(int keyval, MPII_Attr_copy_proxy *copy, MPII_Attr_del
     if (keyval < FIRST_KEYVAL || i >= keyval_room || keyvals[i] == NULL) return;
     keyvals[i]->copy_proxy = copy;
     keyvals[i]->delete_proxy = delete;
+}
+#pragma GCC visibility pop
+
+/* ---- what the library for Fortran of Open MPI's programs calls: fortran.c ---------------------
+ */
+
+#elif defined(HARK_MPI_OPENMPI)
+#pragma GCC visibility push(default)
+#define ACCESS(name, type, kind, need)                                                             \
+    int ompi_hark_##name##_set_attr(type handle, int keyval, int value_kind, intptr_t value);      \
+    int ompi_hark_##name##_set_attr(type handle, int keyval, int value_kind, intptr_t value)       \
+    {                                                                                              \
+        need(object, handle);                                                                      \
+        return hark_mpi_attribute_set(&object->o, keyval, (enum value_kind)value_kind,             \
+            (void *)value, "PMPI_" #name "_set_attr");                                             \
+    }                                                                                              \
+    int ompi_hark_##name##_get_attr(                                                               \
+        type handle, int keyval, int value_kind, void *value, int *found);                         \
+    int ompi_hark_##name##_get_attr(                                                               \
+        type handle, int keyval, int value_kind, void *value, int *found)                          \
+    {                                                                                              \
+        need(object, handle);                                                                      \
+        return hark_mpi_attribute_get(&object->o, keyval, (enum value_kind)value_kind, value,      \
+            found, "PMPI_" #name "_get_attr");                                                     \
+    }
+FUNCTIONS(ACCESS)
+
+void ompi_hark_keyval_of_fortran(int keyval);
+void ompi_hark_keyval_of_fortran(int keyval)
+{
+    int i = keyval - FIRST_KEYVAL;
+    if (keyval >= FIRST_KEYVAL && i < keyval_room && keyvals[i]) keyvals[i]->of_fortran = true;
 }
 #pragma GCC visibility pop
 #endif

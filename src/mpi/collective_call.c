@@ -353,6 +353,14 @@ static void settle(struct request *r)
                                                           : MPI_ERR_OTHER;
 }
 
+bool hark_mpi_collective_is_there(const struct request *r)
+{
+    const struct collective *x = r->collective;
+    for (size_t i = x->done; i < x->count; i++)
+        if (!x->arrivals[i].r.done) return false;
+    return true;
+}
+
 bool hark_mpi_collective_try(struct request *r)
 {
     struct collective *x = r->collective;

@@ -307,19 +307,21 @@ FUNCTION(errhandler_create, fortran_function *function, MPI_Fint *errhandler, MP
 }
 FORTRAN_NAMES(errhandler_create, ERRHANDLER_CREATE, Errhandler_create);
 
-/* Generalized requests: the extra state of C has the functions and the extra state of Fortran. */
+/* Generalized requests: the extra state of C has the functions, and where the extra state of
+ * Fortran is: the program sees there what its functions have changed, as with Open MPI and MPICH.
+ */
 struct generalized {
     void (*query)(MPI_Aint *extra, MPI_Fint *status, MPI_Fint *ierror);
     void (*release)(MPI_Aint *extra, MPI_Fint *ierror);
     void (*cancel)(MPI_Aint *extra, MPI_Fint *complete, MPI_Fint *ierror);
-    MPI_Aint extra;
+    MPI_Aint *extra;
 };
 
 static int query(void *state, MPI_Status *status)
 {
     struct generalized *g = state;
     MPI_Fint error = MPI_SUCCESS;
-    g->query(&g->extra, (MPI_Fint *)(void *)status, &error);
+    g->query(g->extra, (MPI_Fint *)(void *)status, &error);
     return error;
 }
 
@@ -327,7 +329,7 @@ static int release(void *state)
 {
     struct generalized *g = state;
     MPI_Fint error = MPI_SUCCESS;
-    g->release(&g->extra, &error);
+    g->release(g->extra, &error);
     free(g);
     return error;
 }
@@ -336,7 +338,7 @@ static int cancel(void *state, int complete)
 {
     struct generalized *g = state;
     MPI_Fint error = MPI_SUCCESS;
-    g->cancel(&g->extra, &complete, &error);
+    g->cancel(g->extra, &complete, &error);
     return error;
 }
 
@@ -349,7 +351,7 @@ FUNCTION(grequest_start, void (*query_function)(MPI_Aint *, MPI_Fint *, MPI_Fint
     struct generalized *g = malloc(sizeof *g);
     *ierror = MPI_ERR_NO_MEM;
     if (!g) return;
-    *g = (struct generalized){query_function, free_function, cancel_function, *extra};
+    *g = (struct generalized){query_function, free_function, cancel_function, extra};
     *ierror = PMPI_Grequest_start(query, release, cancel, g, &c_request);
     if (*ierror == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
     else free(g);
@@ -357,26 +359,6 @@ FUNCTION(grequest_start, void (*query_function)(MPI_Aint *, MPI_Fint *, MPI_Fint
 FORTRAN_NAMES(grequest_start, GREQUEST_START, Grequest_start);
 
 /* ---- attributes ------------------------------------------------------------------------------ */
-
-/* A value of Fortran is an integer as long as an address: as such it is in the place of C's
- * pointer. Predefined values are what a pointer of C points to. */
-static MPI_Aint predefined(int keyval, void *value)
-{
-    switch (keyval) {
-    case MPI_WIN_SIZE: return *(MPI_Aint *)value;
-    case MPI_TAG_UB:
-    case MPI_HOST:
-    case MPI_IO:
-    case MPI_WTIME_IS_GLOBAL:
-    case MPI_APPNUM:
-    case MPI_LASTUSEDCODE:
-    case MPI_UNIVERSE_SIZE:
-    case MPI_WIN_DISP_UNIT:
-    case MPI_WIN_CREATE_FLAVOR:
-    case MPI_WIN_MODEL: return *(int *)value;
-    default: return (MPI_Aint)value; /* MPI_WIN_BASE, and all that are not predefined */
-    }
-}
 
 /* The extra state of C has the functions and the extra state of Fortran. It stays for ever: objects
  * may have values with a key that is freed. */
@@ -424,21 +406,22 @@ static int delete_value(MPI_Fint object, int keyval, void *in, struct key *k)
         k->remove = (__typeof__(k->remove))remove;                                                 \
         k->extra = *extra;                                                                         \
         *ierror = PMPI_##kind##_create_keyval(lower##_copy, lower##_delete, keyval, k);            \
-        if (*ierror != MPI_SUCCESS) free(k);                                                       \
+        if (*ierror == MPI_SUCCESS) ompi_hark_keyval_of_fortran(*keyval);                          \
+        else free(k);                                                                              \
     }                                                                                              \
     FORTRAN_NAMES(lower##_create_keyval, upper##_CREATE_KEYVAL, kind##_create_keyval);             \
     FUNCTION(                                                                                      \
         lower##_set_attr, MPI_Fint *object, MPI_Fint *keyval, MPI_Aint *value, MPI_Fint *ierror)   \
     {                                                                                              \
-        *ierror = PMPI_##kind##_set_attr(PMPI_##kind##_f2c(*object), *keyval, (void *)*value);     \
+        *ierror = ompi_hark_##kind##_set_attr(                                                     \
+            PMPI_##kind##_f2c(*object), *keyval, FORTRAN_ADDRESS, *value);                         \
     }                                                                                              \
     FORTRAN_NAMES(lower##_set_attr, upper##_SET_ATTR, kind##_set_attr);                            \
     FUNCTION(lower##_get_attr, MPI_Fint *object, MPI_Fint *keyval, MPI_Aint *value,                \
         MPI_Fint *flag, MPI_Fint *ierror)                                                          \
     {                                                                                              \
-        void *found = NULL;                                                                        \
-        *ierror = PMPI_##kind##_get_attr(PMPI_##kind##_f2c(*object), *keyval, &found, flag);       \
-        if (*ierror == MPI_SUCCESS && *flag) *value = predefined(*keyval, found);                  \
+        *ierror = ompi_hark_##kind##_get_attr(                                                     \
+            PMPI_##kind##_f2c(*object), *keyval, FORTRAN_ADDRESS, value, flag);                    \
     }                                                                                              \
     FORTRAN_NAMES(lower##_get_attr, upper##_GET_ATTR, kind##_get_attr)
 ATTRIBUTES(MPI_Comm, Comm, comm, COMM);
@@ -516,22 +499,22 @@ FUNCTION(keyval_create, fortran_function *copy, fortran_function *remove, MPI_Fi
     k->remove = (__typeof__(k->remove))remove;
     k->extra = *extra;
     *ierror = PMPI_Comm_create_keyval(old_copy, old_delete, keyval, k);
-    if (*ierror != MPI_SUCCESS) free(k);
+    if (*ierror == MPI_SUCCESS) ompi_hark_keyval_of_fortran(*keyval);
+    else free(k);
 }
 FORTRAN_NAMES(keyval_create, KEYVAL_CREATE, Keyval_create);
 
 FUNCTION(attr_put, MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *ierror)
 {
-    *ierror = PMPI_Comm_set_attr(PMPI_Comm_f2c(*comm), *keyval, (void *)(MPI_Aint)*value);
+    *ierror =
+        ompi_hark_Comm_set_attr(PMPI_Comm_f2c(*comm), *keyval, FORTRAN_INTEGER, (MPI_Aint)*value);
 }
 FORTRAN_NAMES(attr_put, ATTR_PUT, Attr_put);
 
 FUNCTION(
     attr_get, MPI_Fint *comm, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *flag, MPI_Fint *ierror)
 {
-    MPI_Aint found = 0;
-    ompi_comm_get_attr_f(comm, keyval, &found, flag, ierror);
-    if (*ierror == MPI_SUCCESS && *flag) *value = (MPI_Fint)found;
+    *ierror = ompi_hark_Comm_get_attr(PMPI_Comm_f2c(*comm), *keyval, FORTRAN_INTEGER, value, flag);
 }
 FORTRAN_NAMES(attr_get, ATTR_GET, Attr_get);
 

@@ -70,6 +70,18 @@ static inline MPI_Status *fortran_statuses(MPI_Fint *statuses)
     return (MPI_Status *)(void *)statuses;
 }
 
+/* Attributes: attribute.c. A value of Fortran is a number: C gets a pointer to it, and of a value
+ * that C has set Fortran gets the pointer as a number. The kinds are those of internal.h. */
+enum { FORTRAN_ADDRESS = 1, FORTRAN_INTEGER = 2 };
+#define FORTRAN_ATTRIBUTES(name, type)                                                             \
+    int ompi_hark_##name##_set_attr(type handle, int keyval, int value_kind, MPI_Aint value);      \
+    int ompi_hark_##name##_get_attr(                                                               \
+        type handle, int keyval, int value_kind, void *value, int *found)
+FORTRAN_ATTRIBUTES(Comm, MPI_Comm);
+FORTRAN_ATTRIBUTES(Type, MPI_Datatype);
+FORTRAN_ATTRIBUTES(Win, MPI_Win);
+void ompi_hark_keyval_of_fortran(int keyval);
+
 /* The functions below allocate what they return; the caller frees it. NULL: no memory. */
 
 /* A string of C, without the blanks at both ends. */

@@ -10,7 +10,7 @@
  */
 #include "internal.h"
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 /* ---- bytes ------------------------------------------------------------------------------------
  */
@@ -157,6 +157,64 @@ static void get_group(uint32_t number)
         if (world[i] == hark_rank()) g->rank = i;
 }
 
+/* ---- where memory lies ------------------------------------------------------------------------
+ */
+
+/* A region that the program protects, and the place in it. */
+struct place {
+    int64_t region; /* its index, -1: in none, then `at` is an address (NULL, MPI_BOTTOM) */
+    int64_t at;
+};
+
+/* Of memory at `buffer`, of which `first` is used. False: it is not protected. */
+static bool place_at(const void *buffer, const uint8_t *first, struct place *p)
+{
+    *p = (struct place){-1, (int64_t)(intptr_t)buffer};
+    for (size_t i = 0; i < hark_app.region_count; i++) {
+        const uint8_t *at = hark_app.region[i].at;
+        if (first < at || first >= at + hark_app.region[i].length) continue;
+        *p = (struct place){(int64_t)i, (const uint8_t *)buffer - at};
+        return true;
+    }
+    return false;
+}
+
+static bool place_of(const struct request *r, struct place *p)
+{
+    const uint8_t *first = r->type ? hark_mpi_type_first(r->type, r->buffer) : r->buffer;
+    *p = (struct place){-1, (int64_t)(intptr_t)r->buffer};
+    if (r->type == NULL || r->count == 0 || r->type->size == 0 || r->peer == MPI_PROC_NULL)
+        return true;
+    return place_at(r->buffer, first, p);
+}
+
+static void *placed(struct place p)
+{
+    if (p.region < 0) return (void *)(intptr_t)p.at;
+    if ((size_t)p.region >= hark_app.region_count)
+        hark_mpi_fatal(1, "the checkpoint names memory that is not protected now");
+    return (uint8_t *)(uintptr_t)hark_app.region[p.region].at + p.at;
+}
+
+/* One that the program attached before hark_restarted is where it says. */
+static void put_buffer(const struct attached *b)
+{
+    struct place p;
+    (void)place_at(b->at, b->at, &p);
+    const int64_t of[] = {b->is_there, b->size, p.region, p.at};
+    put(of, sizeof of);
+}
+
+static void get_buffer(struct attached *b)
+{
+    int64_t of[4];
+    get(of, sizeof of);
+    if (of[2] >= 0 || !b->is_there || b->size != of[1])
+        b->at = placed((struct place){of[2], of[3]});
+    b->is_there = of[0];
+    b->size = of[1];
+}
+
 /* ---- communicators ----------------------------------------------------------------------------
  */
 
@@ -166,14 +224,17 @@ static void put_comm(const struct comm *c)
     put_int(c->o.references);
     put_int(c->context);
     put_int(c->calls);
+    put_int(c->channels);
     put_int(number_of_group(c->group));
     put_int(number_of_group(c->remote));
     put_int(number_of_comm(c->local));
+    put_buffer(&c->buffer);
     put(c->name, sizeof c->name);
 }
 
 static void put_comms(void)
 {
+    put_buffer(&hark_mpi_buffer);
     put_int(2 + count_made(KIND_COMM));
     put_comm(&hark_mpi_world);
     put_comm(&hark_mpi_self);
@@ -193,9 +254,11 @@ static void get_comm(uint8_t *kept)
     c->o.references = (uint32_t)get_int();
     c->context = (uint16_t)get_int();
     c->calls = (uint32_t)get_int();
+    c->channels = (uint32_t)get_int();
     c->group = numbered_group(get_int());
     c->remote = numbered_group(get_int());
     c->local_number = (uint32_t)get_int(); /* it may come later */
+    get_buffer(&c->buffer);
     get(c->name, sizeof c->name);
     if (c->group == NULL) hark_mpi_fatal(1, "the checkpoint names a group that it does not have");
     c->rank = c->group->rank;
@@ -214,6 +277,7 @@ static void get_comms(void)
     uint32_t limit = hark_mpi_slots[KIND_COMM].limit;
     uint8_t *kept = calloc(limit ? limit : 1, 1);
     if (kept == NULL) hark_mpi_fatal(1, "no memory for a restart");
+    get_buffer(&hark_mpi_buffer);
     for (int64_t n = get_int(); n > 0; n--) get_comm(kept);
     for (EACH_MADE(KIND_COMM, at)) {
         struct comm *c = made(KIND_COMM, at);
@@ -226,35 +290,6 @@ static void get_comms(void)
 /* ---- requests ---------------------------------------------------------------------------------
  */
 
-/* Where memory lies: a region that the program protects, and the place in it. */
-struct place {
-    int64_t region; /* its index, -1: in none, then `at` is an address (NULL, MPI_BOTTOM) */
-    int64_t at;
-};
-
-static bool place_of(const struct request *r, struct place *p)
-{
-    const uint8_t *first = r->type ? hark_mpi_type_first(r->type, r->buffer) : r->buffer;
-    *p = (struct place){-1, (int64_t)(intptr_t)r->buffer};
-    if (r->type == NULL || r->count == 0 || r->type->size == 0 || r->peer == MPI_PROC_NULL)
-        return true;
-    for (size_t i = 0; i < hark_app.region_count; i++) {
-        const uint8_t *at = hark_app.region[i].at;
-        if (first < at || first >= at + hark_app.region[i].length) continue;
-        *p = (struct place){(int64_t)i, (const uint8_t *)r->buffer - at};
-        return true;
-    }
-    return false;
-}
-
-static void *placed(struct place p)
-{
-    if (p.region < 0) return (void *)(intptr_t)p.at;
-    if ((size_t)p.region >= hark_app.region_count)
-        hark_mpi_fatal(1, "the checkpoint names memory that is not protected now");
-    return (uint8_t *)(uintptr_t)hark_app.region[p.region].at + p.at;
-}
-
 static void put_request(const struct request *r)
 {
     struct place p;
@@ -264,6 +299,7 @@ static void put_request(const struct request *r)
         number_of_comm(r->comm), r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0};
     put(of, sizeof of);
     put(&r->status, sizeof r->status);
+    if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_put(r, put);
 }
 
 /* A window always has a receive, which is posted again when it is given back. */
@@ -321,6 +357,7 @@ static void get_request(uint8_t *kept)
     r->receive = (struct hark_request){0};
     hark_mpi_request_again(r);
     get(&r->status, sizeof r->status);
+    if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_get(r, get);
 }
 
 static void get_requests(void)
@@ -334,6 +371,7 @@ static void get_requests(void)
         struct request *r = made(KIND_REQUEST, at);
         if (kept[at]) continue;
         if (r->type) hark_mpi_type_release(r->type);
+        if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
         hark_mpi_delete(&r->o);
     }
     free(kept);
@@ -351,15 +389,17 @@ static void get_requests(void)
 static bool may_capture(void)
 {
     for (EACH_MADE(KIND_REQUEST, at)) {
-        const struct request *r = made(KIND_REQUEST, at);
+        struct request *r = made(KIND_REQUEST, at);
         struct place p;
+        if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_note(r);
         if (!r->active || r->done) continue;
         if (r->receive.done) {
-            (void)hark_mpi_request_try((struct request *)(uintptr_t)r);
+            (void)hark_mpi_request_try(r);
             continue;
         }
         if (r->what == REQUEST_COLLECTIVE || r->what == REQUEST_GENERALIZED) return false;
-        if (r->what == REQUEST_RECEIVE && !place_of(r, &p)) return false;
+        if ((r->what == REQUEST_RECEIVE || hark_mpi_is_partitioned(r)) && !place_of(r, &p))
+            return false;
     }
     return count_made(KIND_MESSAGE) == 0 && hark_mpi_windows_may_capture();
 }

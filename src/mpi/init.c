@@ -181,6 +181,30 @@ int PMPI_Get_processor_name(char *name, int *length)
     return MPI_SUCCESS;
 }
 
+/* hark run starts all processes of a job. */
+PUBLIC(Comm_get_parent)
+int PMPI_Comm_get_parent(MPI_Comm *parent)
+{
+    NEED_OPEN();
+    NEED(NULL, parent, MPI_ERR_ARG, "parent is NULL");
+    *parent = MPI_COMM_NULL;
+    return MPI_SUCCESS;
+}
+
+#if defined(HARK_MPI_ABI)
+/* The kinds of resources that MPI_Comm_split_type knows: no process uses more than one of them. */
+PUBLIC(Get_hw_resource_info)
+int PMPI_Get_hw_resource_info(MPI_Info *info)
+{
+    NEED_OPEN();
+    NEED(NULL, info, MPI_ERR_ARG, "hw_info is NULL");
+    struct info *i = hark_mpi_info_make();
+    hark_mpi_info_set(i, "mpi_shared_memory", "true");
+    *info = (MPI_Info)((struct object *)i)->handle;
+    return MPI_SUCCESS;
+}
+#endif
+
 PUBLIC(Wtime)
 double PMPI_Wtime(void)
 {
@@ -191,24 +215,6 @@ PUBLIC(Wtick)
 double PMPI_Wtick(void)
 {
     return 1e-9;
-}
-
-PUBLIC(Alloc_mem)
-int PMPI_Alloc_mem(MPI_Aint size, MPI_Info info, void *base)
-{
-    (void)info;
-    NEED(NULL, size >= 0 && base, MPI_ERR_ARG, "the size is negative, or base is NULL");
-    void *at = malloc(size ? (size_t)size : 1);
-    NEED(NULL, at, MPI_ERR_NO_MEM, "no memory for %lld bytes", (long long)size);
-    memcpy(base, &at, sizeof at);
-    return MPI_SUCCESS;
-}
-
-PUBLIC(Free_mem)
-int PMPI_Free_mem(void *base)
-{
-    free(base);
-    return MPI_SUCCESS;
 }
 
 PUBLIC(Pcontrol)

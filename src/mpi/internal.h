@@ -60,6 +60,14 @@ enum { OF_MESSAGES = 0, OF_COLLECTIVES = 1, OF_ACKNOWLEDGEMENTS = 2, OF_WINDOWS 
 /* The bit above marks synchronous messages (HARK_APP_MARK). */
 enum { TAG_LIMIT = HARK_APP_MARK - 1 };
 
+/* A buffer of buffered sends: buffered.c. */
+struct attached {
+    void *at;
+    long long size;
+    bool is_there;
+};
+extern struct attached hark_mpi_buffer; /* of the process */
+
 struct comm {
     struct object o;
     struct group *group;   /* of this process */
@@ -68,12 +76,14 @@ struct comm {
     uint16_t context;      /* below CONTEXTS; a frame has four times this, and what it is of */
     bool outlives;         /* freed by the program while requests of it were not done */
     uint32_t calls;        /* collective calls made: the tag of the next */
+    uint32_t channels;     /* partitioned sends made: partitioned.c */
     uint32_t local_number; /* of `local`, while a checkpoint is read */
     struct comm *local;    /* of an intercommunicator: one of its own group alone */
     struct errhandler *errhandler;
     struct attribute *attributes;
     struct topology *topology;
     struct info *info;
+    struct attached buffer;
     char name[MPI_MAX_OBJECT_NAME];
 };
 
@@ -155,11 +165,19 @@ struct op {
 
 struct request {
     struct object o;
-    enum { REQUEST_SEND, REQUEST_RECEIVE, REQUEST_COLLECTIVE, REQUEST_GENERALIZED } what;
+    enum {
+        REQUEST_SEND,
+        REQUEST_RECEIVE,
+        REQUEST_COLLECTIVE,
+        REQUEST_GENERALIZED,
+        REQUEST_PARTITIONED_SEND,
+        REQUEST_PARTITIONED_RECEIVE
+    } what;
     bool persistent, active, synchronous;
-    bool done; /* its status is there */
+    bool forgotten; /* freed by the program before it was done */
+    bool done;      /* its status is there */
     bool cancelled;
-    struct request *next;        /* of those that the program has freed before they were done */
+    struct request *next;        /* of those that are forgotten */
     MPI_Status status;           /* MPI_ERROR: of this request */
     struct hark_request receive; /* of a receive */
     /* of a persistent one, and of a receive: its arguments */
@@ -171,7 +189,12 @@ struct request {
     int (*start)(struct request *r); /* persistent: makes it active */
     struct collective *collective;   /* collective.h */
     struct generalized *generalized;
+    struct partitioned *partitioned;
 };
+static inline bool hark_mpi_is_partitioned(const struct request *r)
+{
+    return r->what == REQUEST_PARTITIONED_SEND || r->what == REQUEST_PARTITIONED_RECEIVE;
+}
 
 /* Sessions, which may begin before MPI_Init and end after MPI_Finalize: init.c. The first one joins
  * the job, if MPI_Init has not; the process leaves it when it exits. */
@@ -392,6 +415,8 @@ void hark_mpi_contexts_get(void (*get)(void *to, size_t length));
 void hark_mpi_files_put(void (*put)(const void *from, size_t length));
 void hark_mpi_files_get(void (*get)(void *to, size_t length)); /* after the communicators */
 /* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
+/* Has it taken all its messages already? Some have none. */
+bool hark_mpi_collective_is_there(const struct request *r);
 bool hark_mpi_collective_try(struct request *r);
 void hark_mpi_collective_wait(struct request *r, const char *call);
 void hark_mpi_collective_free(struct collective *x);
@@ -399,6 +424,29 @@ int hark_mpi_generalized_query(struct request *r); /* fills the status: its MPI_
 int hark_mpi_generalized_cancel(struct request *r);
 int hark_mpi_generalized_free(struct request *r);   /* calls its free function: the code of that */
 int hark_mpi_generalized_forget(struct request *r); /* the program has freed it */
+
+/* Attach and detach a buffer; errors are raised on this object, or NULL. */
+int hark_mpi_buffer_attach(
+    struct object *o, struct attached *b, void *at, long long size, const char *call);
+int hark_mpi_buffer_detach(
+    struct object *o, struct attached *b, void *at, const void *size, const char *call);
+
+/* Is it memory of MPI_Alloc_mem, at the same address in a process that begins again? */
+bool hark_mpi_memory_stays(const void *at);
+
+/* Of partitioned requests: partitioned.c. */
+void hark_mpi_partitioned_free(struct partitioned *p);
+void hark_mpi_partitioned_again(struct request *r);
+void hark_mpi_partitioned_post(struct request *r);
+bool hark_mpi_partitioned_try(struct request *r);
+void hark_mpi_partitioned_wait(struct request *r, const char *call);
+void hark_mpi_partitioned_note(struct request *r); /* what its receives have taken */
+/* The program has freed it. True: it has to stay. */
+bool hark_mpi_partitioned_keeps(struct request *r);
+void hark_mpi_partitioned_close(void);
+void hark_mpi_partitioned_put(
+    const struct request *r, void (*put)(const void *from, size_t length));
+void hark_mpi_partitioned_get(struct request *r, void (*get)(void *to, size_t length));
 
 void hark_mpi_status_set(MPI_Status *s, int source, int tag, uint64_t bytes);
 void hark_mpi_status_empty(MPI_Status *s);
@@ -413,7 +461,7 @@ int hark_mpi_neighbours(
  */
 
 /* into = from (operation) into, `count` elements: what MPI_Op's function does. The operation is
- * valid for the type, or for its elements if they are of one kind. */
+ * defined for the type, which is predefined if the operation is. */
 void hark_mpi_combine(
     const struct op *op, const void *from, void *into, size_t count, struct type *t);
 /* The same of `bytes` bytes of elements that lie one behind the other. False: the operation is not

@@ -128,13 +128,6 @@ enum { OPERATION_COUNT = OPERATION_NO_OP + 1 };
 static combine_loop *const loops[OPERATION_COUNT][ELEMENTS] = {
     OPERATIONS(ENTRY) PAIRS(PAIR_ENTRIES)};
 
-/* Bytes from one element to the next; 0: it is no number. */
-#define WIDTH(operation, element, type, wide) [ELEMENT_##element] = sizeof(type),
-#define PAIR_WIDTH(element, value_type, index_type)                                                \
-    [ELEMENT_##element] = sizeof(struct pair_##element),
-static const uint8_t width_of[ELEMENTS] = {
-    NUMBERS(WIDTH, ) LOGICALS(WIDTH, ) BYTES(WIDTH, ) PAIRS(PAIR_WIDTH)};
-
 /* ---- objects ----------------------------------------------------------------------------------
  */
 
@@ -200,19 +193,6 @@ static void combine_by_call(
     }
 }
 
-/* Elements of one kind in a layout with gaps, of one-sided calls: packed, combined, unpacked. */
-static void combine_packed(
-    combine_loop *loop, const void *from, void *into, size_t count, const struct type *t)
-{
-    size_t bytes = count * t->size;
-    uint8_t *a = hark_mpi_memory(2 * bytes), *b = a + bytes;
-    hark_mpi_pack(t, count, from, 0, a, bytes);
-    hark_mpi_pack(t, count, into, 0, b, bytes);
-    loop(a, b, bytes / width_of[t->element]);
-    hark_mpi_unpack(t, count, into, 0, b, bytes);
-    free(a);
-}
-
 void hark_mpi_combine(
     const struct op *op, const void *from, void *into, size_t count, struct type *t)
 {
@@ -225,20 +205,19 @@ void hark_mpi_combine(
         hark_mpi_type_copy(from, count, t, into, count, t);
         return;
     }
-    combine_loop *loop = loops[op->operation][t->element];
-    if (t->o.predefined) loop(from, into, count);
-    else if (t->contiguous)
-        loop(hark_mpi_type_first(t, from), hark_mpi_type_first(t, into),
-            count * t->size / width_of[t->element]);
-    else combine_packed(loop, from, into, count, t);
+    loops[op->operation][t->element](from, into, count);
 }
+
+/* Bytes from one element to the next, of those that have the same sum in any order. */
+#define WIDTH(operation, element, type, wide) [ELEMENT_##element] = sizeof(type),
+static const uint8_t width_of[ELEMENTS] = {INTEGERS(WIDTH, ) LOGICALS(WIDTH, ) BYTES(WIDTH, )};
 
 bool hark_mpi_combine_bytes(
     enum operation operation, enum element element, const void *from, void *into, size_t bytes)
 {
     if (operation > OPERATION_NO_OP || element >= ELEMENTS) return false;
     combine_loop *loop = loops[operation][element];
-    if (loop == NULL || bytes % width_of[element]) return false;
+    if (loop == NULL || width_of[element] == 0 || bytes % width_of[element]) return false;
     loop(from, into, bytes / width_of[element]);
     return true;
 }

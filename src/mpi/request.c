@@ -16,6 +16,7 @@ void hark_mpi_request_release(struct request *r)
 {
     if (r->o.predefined) return;
     if (r->collective) hark_mpi_collective_free(r->collective);
+    if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
     if (r->comm) hark_mpi_comm_release(r->comm);
     if (r->type) hark_mpi_type_release(r->type);
     hark_mpi_delete(&r->o);
@@ -40,6 +41,10 @@ struct request *hark_mpi_request_of(const struct hark_request *h)
 void hark_mpi_request_post(struct request *r)
 {
     struct hark_request *h = &r->receive;
+    if (hark_mpi_is_partitioned(r)) {
+        hark_mpi_partitioned_post(r);
+        return;
+    }
     if (r->what == REQUEST_SEND) {
         *h = (struct hark_request){0};
         hark_mpi_post(r->comm, h, r->peer, OF_ACKNOWLEDGEMENTS, r->tag);
@@ -83,6 +88,7 @@ void hark_mpi_request_again(struct request *r)
 {
     if (r->what == REQUEST_RECEIVE) r->start = start_receive;
     else if (r->what == REQUEST_SEND) r->start = start_send;
+    else if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_again(r);
 }
 
 /* Its receive is done. */
@@ -105,6 +111,8 @@ bool hark_mpi_request_try(struct request *r)
         break;
     case REQUEST_COLLECTIVE: r->done = hark_mpi_collective_try(r); break;
     case REQUEST_GENERALIZED: break;
+    case REQUEST_PARTITIONED_SEND:
+    case REQUEST_PARTITIONED_RECEIVE: return hark_mpi_partitioned_try(r);
     }
     return r->done;
 }
@@ -122,6 +130,8 @@ void hark_mpi_request_wait(struct request *r, const char *call)
         hark_mpi_collective_wait(r, call);
         r->done = true;
         break;
+    case REQUEST_PARTITIONED_SEND:
+    case REQUEST_PARTITIONED_RECEIVE: hark_mpi_partitioned_wait(r, call); break;
     case REQUEST_GENERALIZED:
         hark_mpi_fatal(1,
             "%s waits for a generalized request that only this thread could complete: call "
@@ -319,9 +329,19 @@ int PMPI_Request_free(MPI_Request *request)
     NEED_REQUEST(r, *request);
     *request = MPI_REQUEST_NULL;
     if (r->what == REQUEST_GENERALIZED) return hark_mpi_generalized_forget(r);
-    if (r->active && !r->done) hark_mpi_request_forget(r);
+    if (hark_mpi_is_partitioned(r) && hark_mpi_partitioned_keeps(r)) return MPI_SUCCESS;
+    bool is_open = r->active && !r->done && r->what != REQUEST_PARTITIONED_SEND;
+    if (is_open) hark_mpi_request_forget(r);
     else hark_mpi_request_release(r);
     return MPI_SUCCESS;
+}
+
+/* Messages that this process has taken. In a replay each comes in its turn: after one that was
+ * taken for a later request another may be taken for an earlier one, and nothing else would wake
+ * this process up for it. So whoever asks several requests goes on until none takes any. */
+static uint64_t messages_taken(void)
+{
+    return hark_app.own[3];
 }
 
 /* ---- those that the program has freed before they were done -----------------------------------
@@ -332,29 +352,39 @@ static struct request *forgotten; /* by next */
 void hark_mpi_request_forget(struct request *r)
 {
     r->next = forgotten;
+    r->forgotten = true;
     forgotten = r;
 }
 
-/* A freed receive takes its message in whatever call waits next. */
-static void try_forgotten(void)
+/* A freed receive takes its message in whatever call waits next. That it has not come is a miss,
+ * for a replay has to take it in the same call. */
+static void try_forgotten(const char *call)
 {
-    for (struct request **at = &forgotten, *r; (r = *at) != NULL;) {
-        if (!hark_mpi_request_try(r)) {
-            at = &r->next;
-            continue;
+    for (;;) {
+        uint64_t before = messages_taken();
+        for (struct request **at = &forgotten, *r; (r = *at) != NULL;) {
+            if (!hark_mpi_request_try(r)) {
+                at = &r->next;
+                continue;
+            }
+            *at = r->next;
+            hark_mpi_request_release(r);
         }
-        *at = r->next;
-        hark_mpi_request_release(r);
+        if (messages_taken() != before) continue;
+        if (forgotten == NULL || hark_app_missed()) return;
+        hark_app_wait(call, HARK_WAITS_ANY, NULL, 0);
     }
 }
 
 void hark_mpi_requests_close(void)
 {
-    try_forgotten();
+    if (forgotten) try_forgotten("MPI_Finalize");
+    hark_mpi_partitioned_close();
     while (forgotten) {
         struct request *r = forgotten;
         forgotten = r->next;
-        if (!r->receive.done && r->what != REQUEST_COLLECTIVE) hark_app_unpost(&r->receive);
+        bool is_posted = r->what == REQUEST_SEND || r->what == REQUEST_RECEIVE;
+        if (is_posted && !r->receive.done) hark_app_unpost(&r->receive);
         hark_mpi_request_release(r);
     }
 }
@@ -398,7 +428,7 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
 {
     NEED_OPEN();
     NEED(NULL, request, MPI_ERR_ARG, "request is NULL");
-    if (forgotten) try_forgotten();
+    if (forgotten) try_forgotten("MPI_Wait");
     struct request *r = REQUEST(*request);
     struct comm *c = r ? r->comm : NULL;
     int error = wait_one(request, status, "MPI_Wait");
@@ -417,7 +447,7 @@ int PMPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     NEED_OPEN();
     NEED_COUNT(NULL, count);
     NEED(NULL, requests || count == 0, MPI_ERR_ARG, "the requests are NULL");
-    if (forgotten) try_forgotten();
+    if (forgotten) try_forgotten("MPI_Waitall");
     bool failed = false;
     struct comm *c = NULL;
     for (int i = 0; i < count; i++) {
@@ -456,25 +486,43 @@ static struct request *active_at(const MPI_Request requests[], int i)
     return r && (!r->persistent || r->active) ? r : NULL;
 }
 
+/* Is it complete, without another message? */
+static bool is_there(struct request *r)
+{
+    switch (r->what) {
+    case REQUEST_SEND:
+    case REQUEST_RECEIVE: return r->done || r->receive.done;
+    case REQUEST_COLLECTIVE: return r->done || hark_mpi_collective_is_there(r);
+    case REQUEST_PARTITIONED_RECEIVE: hark_mpi_partitioned_note(r); break;
+    case REQUEST_PARTITIONED_SEND:
+    case REQUEST_GENERALIZED: break;
+    }
+    return r->done;
+}
+
 /* The first active one that is complete; count: none is. Those that were complete before come
  * first: what has arrived meanwhile is a matter of timing, and would be another request in a
- * replay. */
+ * replay. Nor may others take messages then, for nothing would make a replay wait for these. */
 static int first_done(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++) {
         struct request *r = active_at(requests, i);
-        if (r && (r->done || r->receive.done) && hark_mpi_request_try(r)) return i;
+        if (r && is_there(r) && hark_mpi_request_try(r)) return i;
     }
-    for (int i = 0; i < count; i++) {
-        struct request *r = active_at(requests, i);
-        if (r && hark_mpi_request_try(r)) return i;
-    }
+    uint64_t before;
+    do {
+        before = messages_taken();
+        for (int i = 0; i < count; i++) {
+            struct request *r = active_at(requests, i);
+            if (r && hark_mpi_request_try(r)) return i;
+        }
+    } while (messages_taken() != before);
     return count;
 }
 
 static void wait_for_any(int active, const struct request *any, const char *call)
 {
-    if (forgotten) try_forgotten();
+    if (forgotten) try_forgotten(call);
     hark_app_wait(
         call, active > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, &any->receive, (size_t)active);
 }
@@ -502,12 +550,16 @@ int PMPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *stat
 /* Tries all: how many are complete, and how many not. */
 static int try_all(int count, const MPI_Request requests[], int *open)
 {
-    int done = 0;
-    *open = 0;
-    for (int i = 0; i < count; i++) {
-        struct request *r = active_at(requests, i);
-        if (r) hark_mpi_request_try(r) ? done++ : ++*open;
-    }
+    int done;
+    uint64_t before;
+    do {
+        before = messages_taken();
+        done = *open = 0;
+        for (int i = 0; i < count; i++) {
+            struct request *r = active_at(requests, i);
+            if (r) hark_mpi_request_try(r) ? done++ : ++*open;
+        }
+    } while (*open && messages_taken() != before);
     return done;
 }
 
@@ -753,6 +805,8 @@ int PMPI_Cancel(MPI_Request *request)
     if (r->what == REQUEST_GENERALIZED) return hark_mpi_generalized_cancel(r);
     NEED(r->comm, r->what != REQUEST_COLLECTIVE, MPI_ERR_REQUEST,
         "a collective call can not be cancelled");
+    NEED(r->comm, !hark_mpi_is_partitioned(r), MPI_ERR_REQUEST,
+        "partitioned communication can not be cancelled");
     /* A message that was sent is sent. A receive that no wait or test has completed has taken
      * nothing. */
     if (r->what != REQUEST_RECEIVE || r->done || r->receive.done) return MPI_SUCCESS;

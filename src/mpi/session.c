@@ -9,6 +9,7 @@
 
 struct session {
     struct held h;
+    struct attached buffer;
 };
 
 static const char *const set_names[] = {"mpi://WORLD", "mpi://SELF"};
@@ -79,6 +80,44 @@ int PMPI_Session_get_info(MPI_Session session, MPI_Info *info)
     *info = (MPI_Info)((struct object *)used)->handle;
     return MPI_SUCCESS;
 }
+
+/* ---- the buffer of buffered sends -------------------------------------------------------------
+ */
+
+#if defined(MPI_BUFFER_AUTOMATIC)
+#define SESSION_BUFFERS(suffix, size_type, name)                                                   \
+    PUBLIC(Session_attach_buffer##suffix)                                                          \
+    int PMPI_Session_attach_buffer##suffix(MPI_Session session, void *at, size_type size)          \
+    {                                                                                              \
+        NEED_SESSION(s, session);                                                                  \
+        return hark_mpi_buffer_attach(&s->h.o, &s->buffer, at, size, __func__);                    \
+    }                                                                                              \
+    PUBLIC(Session_detach_buffer##suffix)                                                          \
+    int PMPI_Session_detach_buffer##suffix(MPI_Session session, void *at, size_type *size)         \
+    {                                                                                              \
+        NEED_SESSION(s, session);                                                                  \
+        int code = hark_mpi_buffer_detach(&s->h.o, &s->buffer, at, size, __func__);                \
+        if (code == MPI_SUCCESS) *size = (size_type)s->buffer.size;                                \
+        return code;                                                                               \
+    }
+COUNTS(SESSION_BUFFERS, buffers)
+
+PUBLIC(Session_flush_buffer)
+int PMPI_Session_flush_buffer(MPI_Session session)
+{
+    NEED_SESSION(s, session);
+    return MPI_SUCCESS;
+}
+
+PUBLIC(Session_iflush_buffer)
+int PMPI_Session_iflush_buffer(MPI_Session session, MPI_Request *request)
+{
+    NEED_SESSION(s, session);
+    NEED_OF(s, request, MPI_ERR_ARG, "request is NULL");
+    *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    return MPI_SUCCESS;
+}
+#endif
 
 /* ---- process sets -----------------------------------------------------------------------------
  */

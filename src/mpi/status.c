@@ -1,4 +1,4 @@
-/* What was received: bytes of a status, as elements of a datatype. */
+/* What was received: bytes of a status, as elements of a datatype; and its fields. */
 #include "derive.h"
 
 /* ---- basic elements ---------------------------------------------------------------------------
@@ -84,3 +84,24 @@ GET(Get_elements_c, MPI_Count, elements_in)
 SET(Status_set_elements, int)
 SET(Status_set_elements_x, MPI_Count)
 SET(Status_set_elements_c, MPI_Count)
+
+#if defined(HARK_MPI_ABI)
+#define FIELD(name, field, result)                                                                 \
+    PUBLIC(Status_get_##name)                                                                      \
+    int PMPI_Status_get_##name(const MPI_Status *status, int *result)                              \
+    {                                                                                              \
+        NEED(NULL, status && (result), MPI_ERR_ARG, "status or " #result " is NULL");              \
+        *(result) = status->field;                                                                 \
+        return MPI_SUCCESS;                                                                        \
+    }                                                                                              \
+    PUBLIC(Status_set_##name)                                                                      \
+    int PMPI_Status_set_##name(MPI_Status *status, int result)                                     \
+    {                                                                                              \
+        NEED(NULL, status, MPI_ERR_ARG, "status is NULL");                                         \
+        status->field = result;                                                                    \
+        return MPI_SUCCESS;                                                                        \
+    }
+FIELD(source, MPI_SOURCE, source)
+FIELD(tag, MPI_TAG, tag)
+FIELD(error, MPI_ERROR, error)
+#endif

@@ -215,6 +215,23 @@ void hark_mpi_predefine_types(void)
 #endif
 }
 
+#if defined(HARK_MPI_ABI)
+/* The predefined datatype of such a value and such an index. */
+PUBLIC(Type_get_value_index)
+int PMPI_Type_get_value_index(MPI_Datatype value, MPI_Datatype index, MPI_Datatype *pair)
+{
+    NEED_OPEN();
+    NEED(NULL, pair, MPI_ERR_ARG, "pair_type is NULL");
+    NEED_TYPE(NULL, first, value);
+    NEED_TYPE(NULL, second, index);
+    *pair = MPI_DATATYPE_NULL;
+    for (int i = 0; i < PAIRS; i++)
+        if (TYPE(pairs[i].first) == first && TYPE(pairs[i].second) == second)
+            *pair = pairs[i].handle;
+    return MPI_SUCCESS;
+}
+#endif
+
 /* ---- how long it lives ------------------------------------------------------------------------
  */
 

@@ -31,6 +31,26 @@ static void *zeroes(size_t bytes)
     return at;
 }
 
+/* Memory that is zero, so that a program which reads it before it writes does the same again. Pages
+ * of a large window are there when they are used. */
+static void *take_memory(struct window_memory *m, size_t bytes)
+{
+    enum { LARGE = 1 << 20, ALIGNMENT = 64 };
+    if (bytes < LARGE) {
+        *m = (struct window_memory){calloc(1, bytes + ALIGNMENT), 0};
+        return m->at ? (uint8_t *)m->at + (-(uintptr_t)m->at & (ALIGNMENT - 1)) : NULL;
+    }
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *m = (struct window_memory){at == MAP_FAILED ? NULL : at, bytes};
+    return m->at;
+}
+
+static void give_memory_back(const struct window_memory *m)
+{
+    if (m->mapped) munmap(m->at, m->mapped);
+    else free(m->at);
+}
+
 /* A window of the processes of c, with a context of its own. Collective. NULL: there is none left.
  */
 static struct window *make(struct comm *c, int flavor, const struct info *info)
@@ -84,7 +104,7 @@ static void destroy(struct window *w)
     forget(w);
     for (int i = 0; i < w->comm->size; i++) free_lane(&w->lane[i]);
     if (w->mapped) munmap(w->mapped, w->mapped_bytes);
-    else if (w->allocated) free(w->base);
+    give_memory_back(&w->memory);
     free(w->of);
     free(w->lane);
     free(w->exposed);
@@ -160,25 +180,22 @@ static int create(const struct wanted *n, int flavor)
     return publish(w, c, n->win);
 }
 
-/* Memory that is zero, so that a program which reads it before it writes does the same again. */
 static int allocate(const struct wanted *n, int flavor)
 {
     struct comm *c;
     const struct info *info;
-    void *base = NULL;
+    struct window_memory memory;
     int code = check(n, &c, &info);
     if (code) return code;
     NEED_THAT(c, n->base, MPI_ERR_ARG, "baseptr is NULL");
-    size_t bytes = n->bytes ? (size_t)n->bytes : 1;
-    NEED_THAT(c, posix_memalign(&base, 64, bytes) == 0, MPI_ERR_NO_MEM,
-        "no memory for a window of %zu bytes", bytes);
-    memset(base, 0, bytes);
+    void *base = take_memory(&memory, (size_t)n->bytes);
+    NEED_THAT(c, base, MPI_ERR_NO_MEM, "no memory for a window of %lld bytes", (long long)n->bytes);
     struct window *w = make(c, flavor, info);
     NEED_THAT(c, w, MPI_ERR_OTHER, NO_CONTEXT);
     w->base = base;
     w->bytes = n->bytes;
     w->unit = (int)n->unit;
-    w->allocated = true;
+    w->memory = memory;
     memcpy(n->base, &base, sizeof base);
     return publish(w, c, n->win);
 }
@@ -224,24 +241,10 @@ static bool recovers(void)
     return hark_process.protocol->manual->programs != HARK_FOR_NOTHING;
 }
 
-/* Programs send each other addresses of what is attached. A process that begins again has the same
- * ones only if Linux does not choose them at random. */
-static void need_same_addresses(const char *call)
-{
-    int persona = personality(0xffffffff);
-    if (!recovers() || (persona >= 0 && persona & ADDR_NO_RANDOMIZE)) return;
-    hark_mpi_fatal(1,
-        "%s: the addresses of attached memory would be others in a process that begins again: run "
-        "the program under setarch -R, as in `hark run ... -- setarch -R ./program`, or with "
-        "--protocol %s",
-        call + 1, hark_protocol_for(HARK_FOR_NOTHING)->name);
-}
-
 PUBLIC(Win_create_dynamic)
 int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win)
 {
     NEED_OPEN();
-    need_same_addresses(__func__);
     return create(&(struct wanted){__func__, NULL, 0, 1, info, comm, win}, MPI_WIN_FLAVOR_DYNAMIC);
 }
 
@@ -359,6 +362,21 @@ SHARED_QUERY(Win_shared_query_c, MPI_Aint)
     NEED_OF(w, w->flavor == MPI_WIN_FLAVOR_DYNAMIC, MPI_ERR_RMA_FLAVOR,                            \
         "the window was not made by MPI_Win_create_dynamic")
 
+/* Programs send each other addresses of what is attached. A process that begins again has the same
+ * ones where MPI_Alloc_mem chooses them, and those of variables if Linux does not choose at random.
+ * Memory of malloc may be elsewhere in either case. */
+static void need_same_address(const void *base, const char *call)
+{
+    int persona = personality(0xffffffff);
+    if (!recovers() || hark_mpi_memory_stays(base)) return;
+    if (persona >= 0 && persona & ADDR_NO_RANDOMIZE) return;
+    hark_mpi_fatal(1,
+        "%s: memory that MPI_Alloc_mem has not given would be at another address in a process that "
+        "begins again: attach memory of MPI_Alloc_mem, or run with --protocol %s; for a static "
+        "variable, run the program under setarch -R, as in `hark run ... -- setarch -R ./program`",
+        call + 1, hark_protocol_for(HARK_FOR_NOTHING)->name);
+}
+
 PUBLIC(Win_attach)
 int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
 {
@@ -366,6 +384,7 @@ int PMPI_Win_attach(MPI_Win win, void *base, MPI_Aint size)
     NEED_DYNAMIC(w);
     NEED_OF(w, size >= 0 && (base || size == 0), MPI_ERR_RMA_ATTACH,
         "the size is negative, or the base is NULL");
+    if (size) need_same_address(base, __func__);
     struct region *more = realloc(w->region, (w->regions + 1) * sizeof *more);
     NEED_OF(w, more, MPI_ERR_NO_MEM, "no memory");
     w->region = more;

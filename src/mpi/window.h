@@ -83,6 +83,11 @@ struct region { /* of a dynamic window */
 };
 
 enum exposure { EXPOSED_NOT, EXPOSED, EXPOSED_COMPLETED };
+/* Memory of ours, that the base is in. */
+struct window_memory {
+    void *at;      /* NULL: there is none */
+    size_t mapped; /* bytes of mmap; 0: it is of calloc */
+};
 struct window {
     struct held h;
     struct window *next; /* of all windows */
@@ -91,8 +96,8 @@ struct window {
     MPI_Aint bytes;
     int unit; /* bytes of a displacement, at this process */
     int flavor, model;
-    bool allocated; /* base is memory of ours */
-    struct {        /* of each process */
+    struct window_memory memory;
+    struct { /* of each process */
         int64_t bytes, unit;
     } * of;
     struct lane *lane; /* to each process */

@@ -359,7 +359,7 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
-    if (tag < 0) return HARK_A_ETAG;
+    if (tag < 0 && (ctx < HARK_APP_CONTEXTS || tag & HARK_APP_MARK)) return HARK_A_ETAG;
     if (__builtin_expect(hark_prologue.replaying, 0)) return HARK_A_OK; /* it was sent long ago */
     int status = ready_to_send(data, length);
     if (status < 0) return status;

@@ -2,6 +2,8 @@
 #ifndef HARK_PROCESS_APP_STATE_H
 #define HARK_PROCESS_APP_STATE_H
 
+#include <limits.h>
+
 #include "hark/app.h"
 #include "process.h"
 #include "prologue.h"
@@ -20,6 +22,9 @@ enum {
 enum { HARK_APP_MARK = 1 << 30, HARK_APP_CONTEXTS = 4 };
 /* In the kind of a contribution to a reduction: the interface above combines it. */
 enum { HARK_APP_COMBINES = 1 << 24 };
+/* Of messages between the interfaces of two processes: the sign of the tag, in the same contexts.
+ * They are never marked, so none looks like HARK_ANY_TAG. */
+enum { HARK_APP_OWN = INT_MIN };
 
 /* A protocol remembers each channel, a pair and a number of 16 bits, for ever. So contexts from
  * HARK_APP_CONTEXTS on, of which a program may make thousands, share four channels, by what they

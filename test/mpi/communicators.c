@@ -144,9 +144,18 @@ static void test_of_new_mpi(void)
 }
 #endif
 
+/* hark run has started all processes. */
+static void test_parent(void)
+{
+    MPI_Comm parent = MPI_COMM_WORLD;
+    MPI_Comm_get_parent(&parent);
+    CHECK(parent == MPI_COMM_NULL, "");
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
+    test_parent();
     for (int round = 0; round < 30; round++) {
         test_later();
         test_between();

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Fortran programs of Open MPI with hark's Fortran library, above Open MPI's own library of C functions: it converts
-# arguments only, so any will do. fortran.sh SOURCE CC NM MPIF90 LIBRARY FLAG...: LIBRARY is the folder of libmpi.so, the
+# arguments only, so any will do. What it needs of hark's own is in fortran_below.c. fortran.sh SOURCE CC NM MPIF90 LIBRARY FLAG...: LIBRARY is the folder of libmpi.so, the
 # FLAGs are those for its mpi.h.
 here=$(cd "$(dirname "$0")" && pwd) source=$(readlink -f "$1") cc=$2 nm=$3 mpif90=$4 libraries=$5; shift 5
 . "$here/../shell.sh"
@@ -8,11 +8,11 @@ export TMPDIR=$work OMPI_MCA_orte_tmpdir_base=$work # sockets and shared memory 
 flags="-std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -Wno-deprecated-declarations -fvisibility=hidden -fPIC"
 
 holds 'fortran.py' "$source/fortran.py" calls.c "$cc" "$@"
-for file in calls.c "$source/fortran.c"; do
+for file in calls.c "$source/fortran.c" "$here/fortran_below.c"; do
   holds "$file compiles" "$cc" $flags "$@" -I"$source" -c "$file" -o "$(basename "$file" .c).o"
 done
 holds 'the library is complete' "$cc" -shared -Wl,-z,defs -Wl,-soname,libmpi_mpifh.so.40 -o libmpi_mpifh.so.40 \
-  calls.o fortran.o -L"$libraries" -lmpi
+  calls.o fortran.o fortran_below.o -L"$libraries" -lmpi
 [ -e libmpi_mpifh.so.40 ] || { finish; exit; }
 holds 'it exports what programs and other libraries need' "$here/exports.py" "$nm" libmpi_mpifh.so.40 \
   "$source/openmpi_needed.txt" mpifh

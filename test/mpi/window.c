@@ -3,6 +3,7 @@
  * rest. */
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "check.h"
 
@@ -123,6 +124,54 @@ static void pairs(void)
     MPI_Win_free(&win);
 }
 
+/* The same in datatypes of the program: every second pair of an array, from pairs side by side. */
+#define PAIRS_APART(name, value_type, datatype)                                                    \
+    static void name(void)                                                                         \
+    {                                                                                              \
+        struct pair {                                                                              \
+            value_type value;                                                                      \
+            int index;                                                                             \
+        } memory[6], mine[3];                                                                      \
+        MPI_Datatype apart, together;                                                              \
+        MPI_Win win;                                                                               \
+        memset(memory, 0, sizeof memory);                                                          \
+        memset(mine, 0, sizeof mine);                                                              \
+        for (int i = 0; i < 6; i++) memory[i] = (struct pair){100, 1000 + i};                      \
+        for (int i = 0; i < 3; i++) mine[i] = (struct pair){(value_type)(10 * i + 3), rank};       \
+        MPI_Type_vector(3, 1, 2, datatype, &apart);                                                \
+        MPI_Type_contiguous(3, datatype, &together);                                               \
+        MPI_Type_commit(&apart);                                                                   \
+        MPI_Type_commit(&together);                                                                \
+        MPI_Win_create(                                                                            \
+            memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);           \
+        MPI_Win_fence(0, win);                                                                     \
+        MPI_Accumulate(mine, 1, together, next(1), 0, 1, apart, MPI_MINLOC, win);                  \
+        MPI_Win_fence(0, win);                                                                     \
+        for (int i = 0; i < 6; i++) {                                                              \
+            value_type value = i & 1 ? (value_type)100 : (value_type)(5 * i + 3);                  \
+            int index = i & 1 ? 1000 + i : before(1);                                              \
+            CHECK(memory[i].value == value && memory[i].index == index, #datatype " %d: %d", i,    \
+                memory[i].index);                                                                  \
+        }                                                                                          \
+        MPI_Win_free(&win);                                                                        \
+        MPI_Type_free(&apart);                                                                     \
+        MPI_Type_free(&together);                                                                  \
+    }
+PAIRS_APART(doubles_apart, double, MPI_DOUBLE_INT)
+PAIRS_APART(shorts_apart, short, MPI_SHORT_INT)
+PAIRS_APART(longs_apart, long, MPI_LONG_INT)
+PAIRS_APART(long_doubles_apart, long double, MPI_LONG_DOUBLE_INT)
+PAIRS_APART(ints_apart, int, MPI_2INT)
+
+static void pairs_apart(void)
+{
+    doubles_apart();
+    shorts_apart();
+    longs_apart();
+    long_doubles_apart();
+    ints_apart();
+}
+
 /* More than fits into one message of an epoch, both ways. */
 static void much(void)
 {
@@ -145,6 +194,26 @@ static void much(void)
     MPI_Win_free(&win);
     free(mine);
     free(got);
+}
+
+/* A large window of which little is used takes little memory. */
+static void large(void)
+{
+    enum { LARGE = 256 << 20, KILOBYTES = 64 << 10 };
+    struct rusage was, is;
+    int *memory, got;
+    MPI_Win win;
+    getrusage(RUSAGE_SELF, &was);
+    MPI_Win_allocate(LARGE, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    CHECK(((uintptr_t)memory & 63) == 0, "%p", (void *)memory);
+    MPI_Win_fence(0, win);
+    MPI_Put(&rank, 1, MPI_INT, next(1), LARGE / (int)sizeof(int) - 1, 1, MPI_INT, win);
+    MPI_Get(&got, 1, MPI_INT, next(1), LARGE / 8, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    CHECK(memory[LARGE / sizeof(int) - 1] == before(1) && got == 0, "%d", got);
+    getrusage(RUSAGE_SELF, &is);
+    CHECK(is.ru_maxrss - was.ru_maxrss < KILOBYTES, "%ld KiB more", is.ru_maxrss - was.ru_maxrss);
+    MPI_Win_free(&win);
 }
 
 /* ---- start and post ---------------------------------------------------------------------------
@@ -369,7 +438,9 @@ int main(int argc, char *argv[])
     double sum = accumulate_between_fences();
     datatypes_with_gaps();
     pairs();
+    pairs_apart();
     much();
+    large();
     neighbours();
     reply_before_wait();
     long longs = shared();

@@ -32,6 +32,34 @@ contains
     integer :: code
     if (comm /= MPI_COMM_NULL .and. code /= MPI_SUCCESS) errors = errors + 1
   end subroutine
+
+  subroutine query_it(extra, status, ierror)
+#include "use.inc"
+    integer(MPI_ADDRESS_KIND) :: extra
+    STATUS :: status
+    integer :: ierror
+    SOURCE_OF(status) = MPI_UNDEFINED
+    TAG_OF(status) = 7
+    call MPI_Status_set_cancelled(status, .false., ierror)
+    call MPI_Status_set_elements(status, MPI_BYTE, 0, ierror)
+    if (extra < 0) ierror = MPI_ERR_OTHER
+  end subroutine
+
+  subroutine free_it(extra, ierror)
+#include "use.inc"
+    integer(MPI_ADDRESS_KIND) :: extra
+    integer :: ierror
+    extra = extra - 1
+    ierror = MPI_SUCCESS
+  end subroutine
+
+  subroutine cancel_it(extra, complete, ierror)
+#include "use.inc"
+    integer(MPI_ADDRESS_KIND) :: extra
+    logical :: complete
+    integer :: ierror
+    ierror = merge(MPI_SUCCESS, MPI_ERR_OTHER, complete .and. extra > 0)
+  end subroutine
 end module
 
 program attributes
@@ -57,10 +85,12 @@ program attributes
     call cached(round)
     call with_error(round)
     call with_info(round)
+    call in_c(round)
+    call generalized(round)
     call MPI_Allreduce(own_digest(), total, 1, MPI_INTEGER, MPI_BXOR, MPI_COMM_WORLD, error)
     call mix(abs(total))
   end do
-  call check('functions were called', copies == rounds .and. deletions == 2 * rounds .and. errors == rounds)
+  call check('functions were called', copies == 2 * rounds .and. deletions == 5 * rounds .and. errors == rounds)
   call MPI_Errhandler_free(handler, error)
   call MPI_Comm_free_keyval(key, error)
   call MPI_Reduce(own_digest(), total, 1, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD, error)
@@ -102,6 +132,50 @@ contains
     call check('name', name == 'a name with blanks')
     call MPI_Comm_free(first, error)
     call MPI_Comm_free(second, error)
+  end subroutine
+
+  ! What C sees of a number that Fortran has set, and Fortran of one that C has set: seen_in_c.c.
+  subroutine in_c(round)
+    integer, intent(in) :: round
+    COMM :: mine, copy
+    integer(MPI_ADDRESS_KIND) :: value, seen
+    integer :: handle, last
+    logical :: found
+    call MPI_Comm_dup(MPI_COMM_SELF, mine, error)
+    call MPI_Comm_set_attr(mine, key, 7000_MPI_ADDRESS_KIND + round, error)
+#if defined F08
+    handle = mine%MPI_VAL
+#else
+    handle = mine
+#endif
+    call seen_in_c(handle, key, seen)
+    call check('C gets a pointer to the number', seen == 7000 + round)
+    call set_in_c(handle, key, seen)
+    call MPI_Comm_get_attr(mine, key, value, found, error)
+    call check('Fortran gets the pointer as a number', found .and. value == seen)
+    last = copies
+    call MPI_Comm_dup(mine, copy, error)
+    call MPI_Comm_get_attr(copy, key, value, found, error)
+    call check('so does its copy function', found .and. value == seen + 1000 .and. copies == last + 1)
+    call MPI_Comm_free(copy, error)
+    call MPI_Comm_free(mine, error)
+  end subroutine
+
+  ! Its functions get the variable of the program, and may change it.
+  subroutine generalized(round)
+    integer, intent(in) :: round
+    integer(MPI_ADDRESS_KIND) :: extra
+    integer :: other
+    REQUEST :: request
+    STATUS :: status
+    extra = round
+    call MPI_Grequest_start(query_it, free_it, cancel_it, extra, request, error)
+    call MPI_Grequest_complete(request, error)
+    call MPI_Cancel(request, other)
+    call MPI_Wait(request, status, error)
+    call check('generalized request', other == MPI_SUCCESS .and. error == MPI_SUCCESS .and. TAG_OF(status) == 7)
+    call touch(extra)
+    call check('the free function has changed the extra state', extra == round - 1)
   end subroutine
 
   subroutine with_error(round)
