@@ -123,6 +123,9 @@ static void figures_of_all(void **state)
     }
     expect_json(r, "\n  \"interval_ms\": 0.001701,\n");
     expect_json(r, "\n  \"checkpoint_cost_ms\": 0.001804,\n");
+    char *json = run_read(r, "json");
+    assert_null(strstr(json, "\"traffic\"")); /* nobody has asked for it */
+    free(json);
 }
 
 static void back_to_a_checkpoint(void **state)

@@ -198,6 +198,32 @@ static void a_long_one_is_not_taken(void **state)
     }
 }
 
+/* What waits for an incarnation that is dead is dropped; what is sent then is on its way all the
+ * same, behind nothing. */
+static void for_the_next_incarnation(void **state)
+{
+    (void)state;
+    struct hark_driver *d = driver_of("hydee", &plain);
+    script.again = 1000;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(hark_driver_send(d, 1, 0, 0, "to the dead", 12), HARK_D_OK);
+    assert_int_equal(script.taken, 0);
+    assert_int_equal(hark_driver_drained(d), 0);
+    assert_int_equal(hark_driver_peer(d, 1, 1, NULL), HARK_D_OK);
+    assert_int_equal(hark_driver_drained(d), 1);
+    for (int round = 0; round < 2; round++) {
+        script.again = 1000;
+        for (int i = 0; i < 2; i++)
+            assert_int_equal(hark_driver_send(d, 1, 0, 0, "to the next", 12), HARK_D_OK);
+        script.again = 0;
+        assert_true(hark_driver_poll(d) >= 0);
+        assert_int_equal(script.taken, 2 * (round + 1));
+        assert_int_equal(hark_driver_drained(d), 1);
+    }
+    for (int i = 0; i < 4; i++) assert_string_equal((char *)script.sent[i].payload, "to the next");
+    hark_driver_close(d);
+}
+
 /* What the protocol adds to a message is counted: its header without what each frame has, and
  * without the tag, which is the driver's. */
 static void what_is_added_is_counted(void **state)
@@ -238,7 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
         cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone),
         cmocka_unit_test(so_much_waits), cmocka_unit_test(not_kept_for_one_that_waits),
-        cmocka_unit_test(a_long_one_is_not_taken), cmocka_unit_test(what_is_added_is_counted),
-        cmocka_unit_test(out_of_its_range)};
+        cmocka_unit_test(a_long_one_is_not_taken), cmocka_unit_test(for_the_next_incarnation),
+        cmocka_unit_test(what_is_added_is_counted), cmocka_unit_test(out_of_its_range)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }
