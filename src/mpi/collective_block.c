@@ -76,7 +76,8 @@ void hark_mpi_expect(struct call *k, struct arrival *a, int peer, struct element
 {
     a->to = to;
     bool is_block = hark_mpi_type_is_block(to.type, to.count);
-    uint8_t *data = is_block ? to.at + to.type->true_lower : NULL;
+    uintptr_t at = (uintptr_t)to.at + (uintptr_t)to.type->true_lower; /* may be of MPI_BOTTOM */
+    uint8_t *data = is_block ? (uint8_t *)at : NULL;
     hark_mpi_coll_post(k->c, &a->r, data, block_bytes(to), peer, k->tag);
     if (!is_block) a->r.land = land;
 }

@@ -366,6 +366,7 @@ static void get_requests(void)
 {
     while (hark_app.posted) hark_app_unpost(hark_app.posted);
     hark_mpi_requests_remember();
+    hark_mpi_partitioned_remember();
     uint32_t limit = hark_mpi_slots[KIND_REQUEST].limit;
     uint8_t *kept = calloc(limit ? limit : 1, 1);
     if (kept == NULL) hark_mpi_fatal(1, "no memory for a restart");

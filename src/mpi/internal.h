@@ -462,6 +462,7 @@ void hark_mpi_partitioned_note(struct request *r); /* what its receives have tak
 /* The program has freed it. True: it has to stay. */
 bool hark_mpi_partitioned_keeps(struct request *r);
 void hark_mpi_partitioned_close(void);
+void hark_mpi_partitioned_remember(void); /* nothing is kept: before a checkpoint is given back */
 void hark_mpi_partitioned_put(
     const struct request *r, void (*put)(const void *from, size_t length));
 void hark_mpi_partitioned_get(struct request *r, void (*get)(void *to, size_t length));
