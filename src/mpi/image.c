@@ -296,7 +296,8 @@ static void put_request(const struct request *r)
     (void)place_of(r, &p);
     const int64_t of[] = {r->o.number, r->o.references, r->what, r->persistent, r->active,
         r->synchronous, r->done, r->cancelled, (int64_t)r->count, r->peer, r->tag, p.region, p.at,
-        number_of_comm(r->comm), r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0};
+        number_of_comm(r->comm), r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0,
+        r->forgotten};
     put(of, sizeof of);
     put(&r->status, sizeof r->status);
     if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_put(r, put);
@@ -332,7 +333,7 @@ static struct type *numbered_type(int64_t number)
 
 static void get_request(uint8_t *kept)
 {
-    int64_t of[15];
+    int64_t of[16];
     get(of, sizeof of);
     uint32_t number = (uint32_t)of[0];
     struct request *r = made(KIND_REQUEST, number);
@@ -356,6 +357,7 @@ static void get_request(uint8_t *kept)
     r->type = t;
     r->receive = (struct hark_request){0};
     hark_mpi_request_again(r);
+    if (of[15]) hark_mpi_request_forget(r);
     get(&r->status, sizeof r->status);
     if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_get(r, get);
 }
@@ -363,6 +365,8 @@ static void get_request(uint8_t *kept)
 static void get_requests(void)
 {
     while (hark_app.posted) hark_app_unpost(hark_app.posted);
+    hark_mpi_requests_remember();
+    hark_mpi_partitioned_remember();
     uint32_t limit = hark_mpi_slots[KIND_REQUEST].limit;
     uint8_t *kept = calloc(limit ? limit : 1, 1);
     if (kept == NULL) hark_mpi_fatal(1, "no memory for a restart");

@@ -402,8 +402,26 @@ void hark_mpi_request_release(struct request *r);
 bool hark_mpi_request_try(struct request *r);
 void hark_mpi_request_wait(struct request *r, const char *call);
 
+/* The program has waited for it, or tested it: its results, and what becomes of its handle. The
+ * code that MPI_ERROR has. */
+int hark_mpi_request_finish(MPI_Request *handle, struct request *r, MPI_Status *status);
+#define NEED_REQUEST(r, handle)                                                                    \
+    struct request *r = REQUEST(handle);                                                           \
+    NEED(NULL, r, MPI_ERR_REQUEST, "the request is not valid: was it completed or freed?")
+/* Messages that this process has taken. In a replay each comes in its turn: after one that was
+ * taken for a later request another may be taken for an earlier one, and nothing else would wake
+ * this process up for it. So whoever asks several requests goes on until none takes any. */
+static inline uint64_t hark_mpi_messages_taken(void)
+{
+    return hark_app.own[3];
+}
+
 /* The program has freed it, and it is not done: it goes when it is. */
 void hark_mpi_request_forget(struct request *r);
+/* A freed receive takes its message in whatever call waits next. That it has not come is a miss,
+ * for a replay has to take it in the same call. */
+void hark_mpi_requests_try_forgotten(const char *call);
+void hark_mpi_requests_remember(void); /* nothing is forgotten: before a checkpoint is given back */
 void hark_mpi_requests_close(void);
 /* For checkpoints: the request that has this receive; what starts it, and posts it. */
 struct request *hark_mpi_request_of(const struct hark_request *h);
@@ -444,6 +462,7 @@ void hark_mpi_partitioned_note(struct request *r); /* what its receives have tak
 /* The program has freed it. True: it has to stay. */
 bool hark_mpi_partitioned_keeps(struct request *r);
 void hark_mpi_partitioned_close(void);
+void hark_mpi_partitioned_remember(void); /* nothing is kept: before a checkpoint is given back */
 void hark_mpi_partitioned_put(
     const struct request *r, void (*put)(const void *from, size_t length));
 void hark_mpi_partitioned_get(struct request *r, void (*get)(void *to, size_t length));

@@ -39,8 +39,7 @@ static void open_arena(void)
 
 static bool is_of_arena(const void *at)
 {
-    return arena.base && (const uint8_t *)at - arena.base >= 0 &&
-           (size_t)((const uint8_t *)at - arena.base) < ROOM;
+    return arena.base && (uintptr_t)at - (uintptr_t)arena.base < ROOM;
 }
 
 bool hark_mpi_memory_stays(const void *at)

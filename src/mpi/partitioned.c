@@ -227,17 +227,46 @@ void hark_mpi_partitioned_note(struct request *r)
     while (r->partitioned->posted && r->receive.done) took(r);
 }
 
-/* No notice has come: one that comes is still for this receive. */
-bool hark_mpi_partitioned_keeps(struct request *r)
+/* Receives that the program has freed, for which no notice had come: one that comes is still for
+ * them. By next. */
+static struct request *kept;
+
+/* Those that have taken theirs go; at the end all. */
+static void sweep(bool all)
 {
-    hark_mpi_partitioned_note(r);
-    r->partitioned->freed = r->partitioned->posted && !r->active;
-    return r->partitioned->freed;
+    for (struct request **at = &kept, *r; (r = *at) != NULL;) {
+        bool waits = r->partitioned->posted && !r->receive.done;
+        if (waits && !all) {
+            at = &r->next;
+            continue;
+        }
+        *at = r->next;
+        if (waits) hark_app_unpost(&r->receive);
+        hark_mpi_request_release(r);
+    }
 }
 
-/* Receives of notices that never came, for no request was started; and of parts that never did. */
+static void keep(struct request *r)
+{
+    r->partitioned->freed = true;
+    r->next = kept;
+    kept = r;
+}
+
+bool hark_mpi_partitioned_keeps(struct request *r)
+{
+    sweep(false);
+    hark_mpi_partitioned_note(r);
+    if (!r->partitioned->posted || r->active) return false;
+    keep(r);
+    return true;
+}
+
+/* Also those that nobody has freed, and whose notice never came: they were not started. And parts
+ * that never came, of a receive that was freed. */
 void hark_mpi_partitioned_close(void)
 {
+    sweep(true);
     for (struct hark_request *h = hark_app.posted, *next; h; h = next) {
         next = h->next;
         if (h->tag >= 0 || (h->ctx % 4 != OF_ACKNOWLEDGEMENTS && h->ctx % 4 != OF_COLLECTIVES))
@@ -246,8 +275,12 @@ void hark_mpi_partitioned_close(void)
         if (r->active && !r->forgotten) continue; /* the program should have waited for it */
         hark_app_unpost(h);
         r->partitioned->posted = false;
-        if (r->partitioned->freed) hark_mpi_request_release(r);
     }
+}
+
+void hark_mpi_partitioned_remember(void)
+{
+    kept = NULL;
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------
@@ -276,6 +309,7 @@ void hark_mpi_partitioned_get(struct request *r, void (*get)(void *to, size_t le
         .posted = of[3],
         .notice = {.channel = of[4], .partitions = of[5]},
         .count = of[6]};
+    if (p->freed) keep(r);
     get(&p->notice.bytes, sizeof p->notice.bytes);
     if (!of[7]) return;
     p->is_there = flags(p->notice.partitions);

@@ -1,6 +1,7 @@
 /* checkpoint.c: checkpoints in a program of MPI. Communicators are made before hark_restarted and
  * after it, receives are posted and requests persistent while a checkpoint is taken, some into a
- * datatype with gaps, a window is locked, and handles are variables that the program protects. */
+ * datatype with gaps, one is freed before its message comes, a window is locked, and handles are
+ * variables that the program protects. */
 #include <stdint.h>
 
 #include "check.h"
@@ -16,6 +17,7 @@ static struct {
     MPI_Request open[3]; /* two receives and a persistent one */
     MPI_Group group;
     int window[2]; /* its memory */
+    int freed[2];  /* what a freed receive takes, in even and in odd rounds */
     MPI_Win win;
 } state;
 static MPI_Comm ring;
@@ -45,12 +47,17 @@ static void post(int left)
     MPI_Irecv(state.column, 1, gaps, left, 1, ring, &state.open[0]);
     MPI_Irecv(state.row, WORDS, MPI_INT, MPI_ANY_SOURCE, 2, ring, &state.open[1]);
     MPI_Start(&state.open[2]);
+    MPI_Request request;
+    state.freed[state.round % 2] = -1;
+    MPI_Irecv(&state.freed[state.round % 2], 1, MPI_INT, left, 4, ring, &request);
+    MPI_Request_free(&request);
 }
 
 static void send(int right)
 {
     int out[WORDS], one = state.round;
     for (int i = 0; i < WORDS; i++) out[i] = (int)(mix(state.digest + (uint64_t)i) & 0xffff);
+    MPI_Send(&one, 1, MPI_INT, right, 4, ring);
     MPI_Send(out, WORDS, MPI_INT, right, 1, ring);
     MPI_Send(out, WORDS, MPI_INT, right, 2, ring);
     MPI_Send(&one, 1, MPI_INT, right, 3, ring);
@@ -116,6 +123,10 @@ int main(int argc, char *argv[])
         MPI_Waitall(3, state.open, status);
         CHECK(status[1].MPI_SOURCE == left && status[1].MPI_TAG == 2, "%d", state.round);
         CHECK(third == state.round, "%d", state.round);
+        if (state.round > 0) {
+            int got = state.freed[(state.round - 1) % 2];
+            CHECK(got == state.round - 1, "%d in round %d", got, state.round);
+        }
         for (int i = 0; i < WORDS; i++) {
             CHECK(state.column[3 * i] == state.row[i], "%d", state.round);
             state.digest = mix(state.digest + (uint64_t)state.row[i]);
