@@ -396,6 +396,7 @@ static bool may_capture(void)
         struct request *r = made(KIND_REQUEST, at);
         struct place p;
         if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_note(r);
+        if (r->what == REQUEST_GENERALIZED) return false; /* its functions are the program's */
         if (!r->active || r->done) continue;
         if (r->receive.done) {
             (void)hark_mpi_request_try(r);

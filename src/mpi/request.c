@@ -85,11 +85,20 @@ static int start_send(struct request *r)
     return status;
 }
 
+static int start_without_arguments(struct request *r)
+{
+    (void)r;
+    hark_mpi_fatal(1,
+        "MPI_Start: this persistent collective call was made after hark_restarted, and "
+        "checkpoints do not hold its arguments: make it before hark_restarted");
+}
+
 void hark_mpi_request_again(struct request *r)
 {
     if (r->what == REQUEST_RECEIVE) r->start = start_receive;
     else if (r->what == REQUEST_SEND) r->start = start_send;
     else if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_again(r);
+    else if (r->collective == NULL) r->start = start_without_arguments;
 }
 
 /* Its receive is done. */
