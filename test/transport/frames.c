@@ -201,6 +201,26 @@ static void close_after_drained(void **state)
     job_end(&job);
 }
 
+/* The same of as much as systems keep between two ends, while the other polls and acknowledges. */
+static void much_before_close(void **state)
+{
+    (void)state;
+    enum { COUNT = 30 };
+    struct job job;
+    struct end e[2];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    send_wholly(&e[0], 1, 0, 0, 0, 10, e, 2);
+    until_count(&e[1], 1, e, 2); /* they have met */
+    for (uint64_t i = 1; i <= COUNT; i++) send_wholly(&e[0], 1, 0, i, 0, 30000, e, 2);
+    while (!e[0].t->ops->drained(e[0].t)) ends_poll(e, 2);
+    end_close(&e[0]);
+    until_count(&e[1], COUNT + 1, &e[1], 1);
+    end_close(&e[1]);
+    job_end(&job);
+}
+
 static void say_enough(struct end *e, const struct label *label)
 {
     (void)label;
@@ -246,5 +266,6 @@ const struct CMUnitTest frames_tests[] = {
     TEST(send_inside_arrived),
     TEST(enough_at_each),
     TEST(close_after_drained),
+    TEST(much_before_close),
 };
 const size_t frames_count = sizeof frames_tests / sizeof *frames_tests;

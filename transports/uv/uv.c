@@ -5,10 +5,12 @@
 #include "end.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define FRAME_LIMIT      (1ull << 30)
@@ -289,13 +291,23 @@ static void wake(struct hark_transport *t)
     (void)uv_async_send(&((struct end *)t)->woken_by);
 }
 
+/* Has the system brought over what was written? Over TCP it throws it away, if we close and then
+ * something comes, such as an acknowledgement. Over UNIX sockets it is with the peer at once. */
+static bool is_over(int fd)
+{
+    int domain = AF_UNIX, left = 0;
+    socklen_t length = sizeof domain;
+    (void)getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length);
+    return domain == AF_UNIX || ioctl(fd, SIOCOUTQ, &left) < 0 || left == 0;
+}
+
 /* What was once written to somebody who then was lost, and whom we can not find again, has left
  * too. */
 static bool has_left(const struct pair *p)
 {
     const struct out *o = &p->out;
     if (o->acked == o->end) return true;
-    if (p->conn) return o->sent == o->end;
+    if (p->conn) return o->sent == o->end && is_over(p->conn->fd);
     return o->high == o->end && (p->absent || p->address.length == 0);
 }
 
