@@ -1,54 +1,22 @@
-/* run.c: `hark run`: its options. What it does is in src/supervisor/supervisor.c. */
+/* run.c: `hark run`: its command line. What it does is in src/supervisor/supervisor.c. */
 #include "run.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "hark/registry.h"
 #include "../control/control.h"
-#include "../supervisor/supervisor.h"
 #include "../control/transports.h"
-#include "advice.h"
 #include "journal.h"
-#include "mpi_choice.h"
 #include "options.h"
-#include "programs.h"
-#include "values.h"
+#include "run_parts.h"
 
-#define RANKS_MAX 65536u
-#define RANKS     8u /* if the command line does not say */
-#define KILLS_MAX 10000u
-#define CHAOS_SPAN                                                                                 \
-    10u /* random kills come within the first 2^10 deliveries, early ones more often */
-#define CLUSTER_FILE     (64u << 20) /* a larger one is none, bytes */
-#define OPTIONS_MAX      16
-#define TRAFFIC_MAX      4096u /* with more processes it is not noted who sends to whom */
+#define KILLS_MAX        10000u
 #define DEFAULT_MS       1000u
 #define DEFAULT_GRACE_MS 10000u
 
-struct arguments {
-    struct hark_run_options o;
-    const char *clusters;
-    struct hark_cli_advice advice;
-    struct hark_kill *kill;
-    uint64_t seed;
-    uint32_t chaos; /* random kills asked for */
-    const char *option[OPTIONS_MAX];
-    uint32_t option_count;
-    struct hark_cli_programs programs;
-    struct hark_cli_program *program; /* whose options are being read */
-    enum hark_cli_mpi mpi;
-    char *preload;
-    bool help;
-};
-
-#define bad(...) hark_cli_bad("run", __VA_ARGS__)
-
-static int no_memory(const char *what)
+int run_no_memory(const char *what)
 {
     (void)bad("no memory for %s", what);
     return 1; /* not the input's fault */
@@ -134,7 +102,7 @@ void hark_cli_run_help(void)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static int ranks(struct arguments *a, const char *text)
+static int ranks(struct run_arguments *a, const char *text)
 {
     uint64_t n;
     if (!hark_cli_whole_number(text, RANKS_MAX, &n) || n == 0)
@@ -144,13 +112,13 @@ static int ranks(struct arguments *a, const char *text)
     return 0;
 }
 
-static int mpi(struct arguments *a, const char *text)
+static int mpi(struct run_arguments *a, const char *text)
 {
     if (hark_cli_mpi_named(text, &a->mpi)) return 0;
     return bad("--mpi: expected one of " HARK_CLI_MPI_NAMES ", found \"%s\"", text);
 }
 
-static int protocol(struct arguments *a, const char *text)
+static int protocol(struct run_arguments *a, const char *text)
 {
     char known[200] = "";
     a->o.protocol = hark_protocol_named(text);
@@ -163,7 +131,7 @@ static int protocol(struct arguments *a, const char *text)
     return bad("--protocol: expected one of %s, found \"%s\"", known, text);
 }
 
-static int transport(struct arguments *a, const char *text)
+static int transport(struct run_arguments *a, const char *text)
 {
     char known[200] = "";
     a->o.transport = hark_transport_named(text);
@@ -195,7 +163,7 @@ static bool duration(const char *text, uint64_t *ms)
     return false;
 }
 
-static int interval(struct arguments *a, const char *text)
+static int interval(struct run_arguments *a, const char *text)
 {
     a->o.mtbf_ms = 0;
     if (strncmp(text, "daly:", 5) == 0) {
@@ -211,19 +179,19 @@ static int interval(struct arguments *a, const char *text)
     return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
 }
 
-static int grace(struct arguments *a, const char *text)
+static int grace(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.grace_ms)) return 0;
     return bad("--grace: expected a time such as 500ms, 30s or 5m, found \"%s\"", text);
 }
 
-static int stall_limit(struct arguments *a, const char *text)
+static int stall_limit(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.stall_limit_ms)) return 0;
     return bad("--stall-limit: expected a time such as 10s or 5m, or 0, found \"%s\"", text);
 }
 
-static int checkpoint_on(struct arguments *a, const char *text)
+static int checkpoint_on(struct run_arguments *a, const char *text)
 {
     a->o.checkpoint_on = hark_sup_signal_number(text);
     if (a->o.checkpoint_on) return 0;
@@ -232,13 +200,13 @@ static int checkpoint_on(struct arguments *a, const char *text)
         text);
 }
 
-static int log_limit(struct arguments *a, const char *text)
+static int log_limit(struct run_arguments *a, const char *text)
 {
     if (hark_cli_size(text, &a->o.log_limit)) return 0;
     return bad("--log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"%s\"", text);
 }
 
-static int add_option(struct arguments *a, const char *text)
+static int add_option(struct run_arguments *a, const char *text)
 {
     if (a->option_count == OPTIONS_MAX)
         return bad("--option: expected at most %d of them", OPTIONS_MAX);
@@ -246,16 +214,16 @@ static int add_option(struct arguments *a, const char *text)
     return 0;
 }
 
-static int add_kill(struct arguments *a, uint32_t rank, uint64_t at, bool chance)
+int run_add_kill(struct run_arguments *a, uint32_t rank, uint64_t at, bool chance)
 {
     struct hark_kill *more = realloc(a->kill, (a->o.kills + 1) * sizeof *more);
-    if (more == NULL) return no_memory("a planned kill");
+    if (more == NULL) return run_no_memory("a planned kill");
     more[a->o.kills++] = (struct hark_kill){rank, at, chance};
     a->o.kill = a->kill = more;
     return 0;
 }
 
-static int planned_kill(struct arguments *a, const char *text)
+static int planned_kill(struct run_arguments *a, const char *text)
 {
     static const char recovery[] = "recovery";
     const char *end;
@@ -265,10 +233,10 @@ static int planned_kill(struct arguments *a, const char *text)
     else ok = hark_cli_number(text, HARK_RANKS_MAX, &rank, &end);
     if (!ok || *end != '@' || !hark_cli_whole_number(end + 1, UINT64_MAX, &at) || at == 0)
         return bad("--kill: expected RANK@DELIVERIES, deliveries from 1, found \"%s\"", text);
-    return add_kill(a, (uint32_t)rank, at, false);
+    return run_add_kill(a, (uint32_t)rank, at, false);
 }
 
-static int chaos(struct arguments *a, const char *text)
+static int chaos(struct run_arguments *a, const char *text)
 {
     const char *end;
     uint64_t count = 1;
@@ -327,7 +295,7 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
     {NULL, 0, NULL, 0}};
 
-static int option(struct arguments *a, int c, char *const *argv)
+static int option(struct run_arguments *a, int c, char *const *argv)
 {
     if (c >= HARK_CLI_OPTION)
         return hark_cli_option("run", &protocol_options, c, optarg, &a->o.core);
@@ -367,7 +335,7 @@ static int option(struct arguments *a, int c, char *const *argv)
 
 /* Options and words of one program, of `count` words behind argv[0]. */
 static int parse_program(
-    struct arguments *a, const struct option *all, int count, char **argv, bool first)
+    struct run_arguments *a, const struct option *all, int count, char **argv, bool first)
 {
     int c, status = 0;
     a->program = hark_cli_programs_add(&a->programs);
@@ -385,10 +353,10 @@ static int parse_program(
     return status;
 }
 
-static int parse(struct arguments *a, int argc, char **argv)
+static int parse(struct run_arguments *a, int argc, char **argv)
 {
     struct option *all = hark_cli_options_table(&protocol_options, options);
-    int status = all ? 0 : no_memory("options");
+    int status = all ? 0 : run_no_memory("options");
     for (int at = 0, next; status == 0 && !a->help && at < argc; at = next) {
         for (next = at + 1; next < argc && strcmp(argv[next], ":") != 0;) next++;
         argv[next] = NULL;
@@ -398,220 +366,9 @@ static int parse(struct arguments *a, int argc, char **argv)
     return status;
 }
 
-/* ---- what the options together mean ---------------------------------------------------------- */
-
-static int read_file(const char *path, char **text)
-{
-    struct stat st;
-    FILE *f = fopen(path, "re");
-    *text = NULL;
-    if (f == NULL || fstat(fileno(f), &st) < 0 || S_ISDIR(st.st_mode)) {
-        int why = f && S_ISDIR(st.st_mode) ? EISDIR : errno;
-        if (f) fclose(f);
-        return bad("--clusters: expected a file, a number of clusters or `auto`: %s: %s", path,
-            strerror(why));
-    }
-    size_t length = 0, room = 0;
-    for (;;) {
-        char *more = length + 1 < room ? *text : realloc(*text, room = room * 2 + 4096);
-        if (more == NULL) {
-            fclose(f);
-            free(*text);
-            return no_memory("a file of clusters");
-        }
-        *text = more;
-        size_t n = fread(more + length, 1, room - 1 - length, f);
-        length += n;
-        if (n == 0 || length > CLUSTER_FILE) break;
-    }
-    bool whole = feof(f) && !ferror(f);
-    fclose(f);
-    if (whole) (*text)[length] = 0;
-    if (whole && strlen(*text) == length) return 0;
-    free(*text);
-    return bad("--clusters: %s can not be read as text", path);
-}
-
-static int clusters(struct arguments *a)
-{
-    char error[256], *text;
-    uint64_t count = 1;
-    const char *end;
-    if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
-        while (count * count < a->o.ranks)
-            count++; /* as many clusters as each has members, about */
-        if (hark_service_by_line(a->o.protocol)) count = a->o.ranks; /* each checkpoints alone */
-    } else if (hark_cli_number(a->clusters, UINT64_MAX, &count, &end) && *end == 0) {
-        if (count == 0 || count > a->o.ranks)
-            return bad("--clusters: expected 1 to %u clusters of %u processes, found %s",
-                a->o.ranks, a->o.ranks, a->clusters);
-    } else {
-        int status = read_file(a->clusters, &text);
-        if (status) return status;
-        status = hark_clusters_parse(&a->o.clusters, a->o.ranks, text, a->clusters, error);
-        free(text);
-        return status < 0 ? bad("%s", error) : 0;
-    }
-    return hark_clusters_blocks(&a->o.clusters, a->o.ranks, (uint32_t)count) < 0
-               ? no_memory("clusters")
-               : 0;
-}
-
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return x ^ x >> 31;
-}
-
-static int kills(struct arguments *a)
-{
-    for (uint32_t i = 0; i < a->o.kills; i++)
-        if (a->kill[i].rank != HARK_RECOVERY && a->kill[i].rank >= a->o.ranks)
-            return bad("--kill: expected a rank below %u, found %u", a->o.ranks, a->kill[i].rank);
-        else if (a->kill[i].rank == HARK_RECOVERY && !a->o.protocol->recovery)
-            return bad("--kill: protocol %s has no recovery process", a->o.protocol->name);
-    for (uint32_t i = 0; i < a->chaos; i++) {
-        uint32_t rank = (uint32_t)(next_random(&a->seed) % a->o.ranks);
-        uint64_t scale = next_random(&a->seed) % (CHAOS_SPAN + 1);
-        int status = add_kill(a, rank, 1 + next_random(&a->seed) % (UINT64_C(1) << scale), true);
-        if (status) return status;
-    }
-    return 0;
-}
-
-/* What --option can set of any transport; the others are the transport's own. */
-enum { FRAME_LIMIT, ANSWER_MS };
-static const struct hark_transport_option common_options[] = {
-    {"frame-limit", FRAME_LIMIT, 128u << 10, UINT64_C(1) << 30, false},
-    {"answer-ms", ANSWER_MS, 1, 3600000, false}, HARK_TRANSPORT_OPTIONS_END};
-
-static int unknown_option(const struct arguments *a, const char *text)
-{
-    const struct hark_transport_option *const tables[] = {common_options, a->o.transport->options};
-    char known[200] = "";
-    for (size_t i = 0; i < HARK_COUNT(tables); i++)
-        for (const struct hark_transport_option *x = tables[i]; x && x->name; x++) {
-            size_t at = strlen(known);
-            snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", x->name);
-        }
-    return bad("--option: expected NAME=VALUE, NAME for transport %s one of %s, found \"%s\"",
-        a->o.transport->name, known, text);
-}
-
-static const struct hark_transport_option *find_option(
-    const struct hark_transport_option *x, const char *name, size_t length)
-{
-    for (; x && x->name; x++)
-        if (strlen(x->name) == length && memcmp(x->name, name, length) == 0) return x;
-    return NULL;
-}
-
-static int set_option(struct arguments *a, const char *text)
-{
-    const char *value = strchr(text, '=');
-    uint64_t n;
-    const size_t length = value ? (size_t)(value - text) : 0;
-    const struct hark_transport_option *own =
-        value ? find_option(a->o.transport->options, text, length) : NULL;
-    const struct hark_transport_option *x =
-        value && !own ? find_option(common_options, text, length) : own;
-    if (x == NULL) return unknown_option(a, text);
-    if (!hark_cli_size(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
-        return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
-            x->power ? "a power of two from " : "", x->least, x->most, value + 1);
-    if (own) a->o.option[own->at] = n;
-    else if (x->at == FRAME_LIMIT) a->o.frame_limit = n;
-    else a->o.answer_ms = (uint32_t)n;
-    return 0;
-}
-
-/* The file is tried at once: better now than at the end of a long run. */
-static int advise(struct arguments *a)
-{
-    const bool found = a->clusters && strcmp(a->clusters, "auto") == 0;
-    if (found && hark_service_by_cluster(a->o.protocol)) a->advice.used = &a->o.clusters;
-    const bool regroups = a->o.core.asks & HARK_ASKS_RECLUSTER;
-    a->advice.store = a->o.store;
-    const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
-    if (hark_cli_writable("run", files)) return 2;
-    a->o.traffic =
-        a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || regroups);
-    a->o.better = hark_cli_better;
-    if (a->advice.matrix && !a->o.traffic)
-        return bad(
-            "--write-matrix: expected at most %u processes, found %u", TRAFFIC_MAX, a->o.ranks);
-    if (a->advice.used == NULL && a->advice.matrix == NULL) return 0;
-    a->o.advise = hark_cli_advise;
-    a->o.self = &a->advice;
-    return 0;
-}
-
-/* The option that asks for it. */
-static const char *asker(uint32_t what)
-{
-    const struct hark_option *o;
-    for (unsigned i = 0; (o = hark_option_at(i)) != NULL; i++)
-        if (o->at == HARK_SETS(asks) && o->bits & what) return o->name;
-    return "?";
-}
-
-static int find_programs(struct arguments *a)
-{
-    uint64_t ranks_of_all;
-    int status = hark_cli_programs_find(&a->programs, a->mpi, RANKS, &ranks_of_all);
-    if (status) return status;
-    if (ranks_of_all > RANKS_MAX)
-        return bad("-n: expected %u processes at most, found %" PRIu64 " of all programs",
-            RANKS_MAX, ranks_of_all);
-    a->o.ranks = (uint32_t)ranks_of_all;
-    a->o.program = a->programs.run;
-    a->o.programs = a->programs.count;
-    return 0;
-}
-
-static int complete(struct arguments *a)
-{
-    int found = find_programs(a);
-    if (found) return found;
-    if (a->o.resume && !a->o.store)
-        return bad("--resume needs --store DIR, the store of the job that is to go on");
-    if (a->o.steady && !a->o.record)
-        return bad("--steady needs --record FILE: its clocks are of use to compare runs only");
-    if (a->o.steady && a->o.journal == 0)
-        return bad("--steady cannot be used with --journal none: the readings that --journal lists "
-                   "are steady");
-    if (a->o.resume && a->o.record)
-        return bad("--record cannot be used with --resume: the job would be recorded from its "
-                   "middle on");
-    if (a->o.spill && !a->o.log_limit)
-        return bad("--spill needs --log-limit SIZE, over which the log spills");
-    if (a->o.then_stop && !a->o.checkpoint_on)
-        return bad("--then-stop needs --checkpoint-on SIGNAL");
-    if (a->o.then_stop && !a->o.store)
-        return bad("--then-stop needs --store DIR, or the checkpoint would be gone with the run");
-    if (a->o.checkpoint_on && !hark_service_survives(a->o.protocol))
-        return bad("--checkpoint-on cannot be used with --protocol %s, which takes no checkpoints",
-            a->o.protocol->name);
-    if (hark_cli_options_check("run", a->o.protocol, &a->o.core)) return 2;
-    if (a->o.core.asks & HARK_ASKS_RECLUSTER && a->o.ranks > TRAFFIC_MAX)
-        return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_RECLUSTER),
-            TRAFFIC_MAX, a->o.ranks);
-    if (a->o.transport == NULL) return bad("no transport was built in");
-    int status = clusters(a);
-    if (status == 0) status = kills(a);
-    if (status == 0) status = advise(a);
-    if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);
-    a->o.preload = a->preload;
-    for (uint32_t i = 0; status == 0 && i < a->option_count; i++)
-        status = set_option(a, a->option[i]);
-    return status;
-}
-
 int hark_cli_run(int argc, char **argv)
 {
-    struct arguments a = {.mpi = HARK_CLI_MPI_AUTO,
+    struct run_arguments a = {.mpi = HARK_CLI_MPI_AUTO,
         .o = {.interval_ms = DEFAULT_MS,
             .generations = 2,
             .digest = true,
@@ -621,7 +378,7 @@ int hark_cli_run(int argc, char **argv)
     a.o.transport = hark_transport_at(0);
     int status = parse(&a, argc, argv);
     if (status == 0 && a.help) hark_cli_run_help();
-    else if (status == 0) status = complete(&a);
+    else if (status == 0) status = run_complete(&a);
     if (status == 0 && !a.help) {
         status = hark_supervise(&a.o);
         if (status == 0 && a.advice.failed) status = 1;

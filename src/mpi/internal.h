@@ -280,7 +280,7 @@ void hark_mpi_closed(const char *call) __attribute__((cold));
     NEED(c, (buffer) != NULL || (count) == 0 || (t)->size == 0 || (t)->true_lower != 0,            \
         MPI_ERR_BUFFER, "the buffer is NULL, and the count is %d", (int)(count))
 
-/* ---- groups and communicators: group.c, comm.c ------------------------------------------------
+/* ---- groups and communicators: group.c, comm.c, context.c -------------------------------------
  */
 
 extern struct group hark_mpi_group_world, hark_mpi_group_self, hark_mpi_group_empty;
