@@ -202,7 +202,7 @@ def measured(options, command):
 
 
 def cost(options):
-    print('| program | MPI | | CPU, s | wall, s | own, s | CPU / native | own / native |\n|---|---|---|-:|-:|-:|-:|-:|')
+    print('| program | MPI | | CPU, s | wall, s | own, s | CPU / native | wall / native | own / native |\n|---|---|---|-:|-:|-:|-:|-:|-:|')
     ratios = {}
     for flavour, _, _, ranks, path in built(options):
         found = {}
@@ -212,14 +212,14 @@ def cost(options):
         middle = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in found.items()}
         for name, (cpu, wall, own) in middle.items():
             base = middle.get('native')
-            against = [statistics.median(a[i] / b[i] for a, b in zip(found[name], found['native'])) for i in (0, 2)] if base else []
+            against = [statistics.median(a[i] / b[i] for a, b in zip(found[name], found['native'])) for i in range(3)] if base else []
             print(f'| {path.name} | {flavour} | {name} | {cpu:.2f} | {wall:.2f} | {own:.2f} | '
                   + ' | '.join(f'{r:.3f}' for r in against) + ' |', flush=True)
             if against:
                 ratios.setdefault((flavour, name), []).append(against)
     for (flavour, name), rows in ratios.items():
-        cpu, own = (statistics.median(column) for column in zip(*rows))
-        print(f'{flavour}, {name}: median of {len(rows)} programs: CPU {cpu:.3f}, own time {own:.3f} of native')
+        cpu, wall, own = (statistics.median(column) for column in zip(*rows))
+        print(f'{flavour}, {name}: median of {len(rows)} programs: CPU {cpu:.3f}, wall {wall:.3f}, own time {own:.3f} of native')
 
 
 def numbers(text):
