@@ -104,7 +104,7 @@ static inline struct elements block_part(struct elements b, size_t first, size_t
     return (struct elements){(uint8_t *)((uintptr_t)b.at + skip), count, b.type};
 }
 /* Memory for `count` elements in the program's layout, as many times as `times`. Element 0 of the
- * i-th is at hark_mpi_span_at(). To be freed. */
+ * i-th is at hark_mpi_span_at(). To be given to hark_mpi_scratch_free(). */
 uint8_t *hark_mpi_span(const struct type *t, size_t count, size_t times);
 uint8_t *hark_mpi_span_at(uint8_t *span, const struct type *t, size_t count, size_t i);
 
@@ -145,6 +145,11 @@ enum {
     STAR_BYTES = 32 << 10, /* of a contribution to a reduction */
 };
 
+static inline size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Elements of a segment: at least one, and no more than there are. */
 static inline size_t segment_elements(struct elements all)
 {
@@ -178,6 +183,7 @@ void hark_mpi_bcast_by_tree(struct call *k);
 void hark_mpi_reduce_by_tree(struct call *k);
 void hark_mpi_allreduce_by_doubling(struct call *k);
 void hark_mpi_allreduce_by_tree(struct call *k);
+void hark_mpi_allreduce_by_parts(struct call *k);
 void hark_mpi_reduce_scatter_by_tree(struct call *k);
 void hark_mpi_scan_by_chain(struct call *k);
 void hark_mpi_allgather_by_ring(struct call *k);

@@ -47,7 +47,7 @@ static size_t span_of(const struct type *t, size_t count, ptrdiff_t *zero)
 uint8_t *hark_mpi_span(const struct type *t, size_t count, size_t times)
 {
     ptrdiff_t zero;
-    return hark_mpi_memory(span_of(t, count, &zero) * times);
+    return hark_mpi_scratch(span_of(t, count, &zero) * times);
 }
 
 uint8_t *hark_mpi_span_at(uint8_t *span, const struct type *t, size_t count, size_t i)

@@ -226,7 +226,7 @@ static void end(struct collective *x)
     }
     if (x->last) x->last(x);
     free(x->arrivals);
-    free(x->memory);
+    hark_mpi_scratch_free(x->memory);
     x->arrivals = NULL;
     x->memory = NULL;
 }
@@ -393,6 +393,6 @@ void hark_mpi_collective_free(struct collective *x)
     keep(&x->k, -1);
     forget_types(&x->k);
     free(x->arrivals);
-    free(x->memory);
+    hark_mpi_scratch_free(x->memory);
     free(x);
 }

@@ -39,6 +39,8 @@ void hark_mpi_choose_barrier(struct call *k)
 void hark_mpi_choose_allreduce(struct call *k)
 {
     static const struct choice rows[] = {{4, 8 << 10, hark_mpi_allreduce_by_doubling},
+        {STAR_PROCESSES, 8 << 10, hark_mpi_allreduce_by_tree},
+        {STAR_PROCESSES, 128 << 10, hark_mpi_allreduce_by_parts},
         {STAR_PROCESSES, 0, hark_mpi_allreduce_by_tree},
         {0, 32 << 10, hark_mpi_allreduce_by_doubling}, {0, 0, hark_mpi_allreduce_by_tree}};
     if (hark_mpi_reduces_in_group(k, hark_mpi_block(&k->out, 0))) hark_mpi_allreduce_by_tree(k);

@@ -108,7 +108,7 @@ void hark_mpi_reduce_in_group(struct call *k, struct elements own, struct elemen
     sum.count = own.count;
     if (me == 0 && root != 0) hark_mpi_give(k, root, sum);
     if (me == root && root != 0) hark_mpi_take(k, 0, result);
-    free(memory);
+    hark_mpi_scratch_free(memory);
 }
 
 /* Anywhere on the way: hark_app.combine. */

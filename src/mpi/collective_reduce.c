@@ -58,7 +58,7 @@ void hark_mpi_allreduce_by_doubling(struct call *k)
     double_sums(k, &s, &p);
     if (s.now.at != result.at) hark_mpi_copy(k, s.now, result);
     if (me < 2 * p.rest) hark_mpi_give(k, me - 1, result);
-    free(memory);
+    hark_mpi_scratch_free(memory);
 }
 
 /* To rank 0 and out again: the fewest messages, and segments that stay in the caches. */
@@ -67,6 +67,64 @@ void hark_mpi_allreduce_by_tree(struct call *k)
     struct elements result = hark_mpi_block(&k->in, 0);
     hark_mpi_reduce_to(k, hark_mpi_block(&k->out, 0), result, 0);
     hark_mpi_bcast_from(k, result, 0);
+}
+
+/* ---- allreduce, each process a part -----------------------------------------------------------
+ */
+
+static struct elements part_of(const struct call *k, struct elements all, int i)
+{
+    const size_t n = (size_t)k->c->size, each = (all.count + n - 1) / n;
+    const size_t first = least(all.count, (size_t)i * each);
+    return block_part(all, first, least(all.count - first, each));
+}
+
+/* Gives each process its part of `out`, and takes the part `in` of each, which is where `place`
+ * says. */
+static void exchange(struct call *k, struct arrival *arrivals, struct elements out, bool same,
+    struct elements (*place)(const struct call *k, struct elements in, int i), struct elements in)
+{
+    const int n = k->c->size, me = k->c->rank;
+    for (int i = 0; i < n; i++)
+        if (i != me) hark_mpi_expect(k, &arrivals[i], i, place(k, in, i));
+    for (int step = 1; step < n; step++) {
+        const int to = (me + step) % n;
+        hark_mpi_give(k, to, same ? out : part_of(k, out, to));
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == me) continue;
+        hark_app_complete(&arrivals[i].r, k->name + 1);
+        hark_mpi_arrived(k, &arrivals[i]);
+    }
+}
+
+/* The contribution of a rank, in memory for one of each. */
+static struct elements contribution(const struct call *k, struct elements all, int i)
+{
+    (void)k;
+    return (struct elements){
+        hark_mpi_span_at(all.at, all.type, all.count, (size_t)i), all.count, all.type};
+}
+
+/* Each process combines one part of all contributions, by rank, and gives it to all: the work is
+ * shared, and no message is longer than a part. */
+void hark_mpi_allreduce_by_parts(struct call *k)
+{
+    const int n = k->c->size, me = k->c->rank;
+    struct elements own = hark_mpi_block(&k->out, 0), result = hark_mpi_block(&k->in, 0);
+    struct elements mine = part_of(k, own, me), all = mine;
+    struct arrival *arrivals = hark_mpi_scratch((size_t)n * sizeof *arrivals);
+    memset(arrivals, 0, (size_t)n * sizeof *arrivals);
+    all.at = hark_mpi_span(own.type, mine.count, (size_t)n);
+    hark_mpi_copy(k, mine, contribution(k, all, me));
+    exchange(k, arrivals, own, false, contribution, all);
+    for (int i = 1; i < n; i++) combine(k, contribution(k, all, i - 1), contribution(k, all, i));
+    struct elements sum = contribution(k, all, n - 1);
+    hark_mpi_copy(k, sum, part_of(k, result, me));
+    memset(arrivals, 0, (size_t)n * sizeof *arrivals);
+    exchange(k, arrivals, sum, true, part_of, result);
+    hark_mpi_scratch_free(all.at);
+    hark_mpi_scratch_free(arrivals);
 }
 
 /* ---- reduce_scatter ---------------------------------------------------------------------------
@@ -90,7 +148,7 @@ void hark_mpi_reduce_scatter_by_tree(struct call *k)
         first += part.count;
     }
     if (me != 0) hark_mpi_take(k, 0, mine);
-    free(memory);
+    hark_mpi_scratch_free(memory);
 }
 
 /* ---- scan and exscan --------------------------------------------------------------------------
@@ -121,5 +179,5 @@ void hark_mpi_scan_by_chain(struct call *k)
         scan_segment(k, block_part(own, at, count), block_part(result, at, count),
             (struct elements){sum, count, own.type});
     }
-    free(memory);
+    hark_mpi_scratch_free(memory);
 }

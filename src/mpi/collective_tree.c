@@ -79,20 +79,15 @@ size_t hark_mpi_bcast_receive(struct call *k, void *data, size_t room, int peer)
     return hark_mpi_bcast_length(k, r.info.length, room);
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* This process has room for less than the root sends: its children are to see the length. */
 static void pass_on_more(
     struct call *k, const struct position *p, const void *data, size_t room, size_t length)
 {
-    uint8_t *whole = hark_mpi_memory(length);
+    uint8_t *whole = hark_mpi_scratch(length);
     memcpy(whole, data, room);
     memset(whole + room, 0, length - room);
     send_to_children(k, p, whole, length);
-    free(whole);
+    hark_mpi_scratch_free(whole);
 }
 
 /* A message shorter than a segment is the last one: who expects another length than the root sends
@@ -121,13 +116,13 @@ void hark_mpi_bcast_from(struct call *k, struct elements b, int root)
         bcast_bytes(k, hark_mpi_type_first(b.type, b.at), total, root);
         return;
     }
-    uint8_t *packed = hark_mpi_memory(total);
+    uint8_t *packed = hark_mpi_scratch(total);
     bool is_source = k->c->rank == root;
     if (is_source) hark_mpi_pack(b.type, b.count, b.at, 0, packed, total);
     if (is_source && hark_mpi_has_padding(b.type)) hark_mpi_clear_padding(b.type, packed, total);
     bcast_bytes(k, packed, total, root);
     if (!is_source && k->status >= 0) hark_mpi_unpack(b.type, b.count, b.at, 0, packed, total);
-    free(packed);
+    hark_mpi_scratch_free(packed);
 }
 
 void hark_mpi_bcast_by_tree(struct call *k)
@@ -214,7 +209,7 @@ static void reduce_by_tree(
         reduce_segment(k, &s, root);
         if (has_result && s.now.at != to.at) hark_mpi_copy(k, s.now, to);
     }
-    free(memory);
+    hark_mpi_scratch_free(memory);
 }
 
 /* The root has all contributions, and combines them in the order of ranks. */
@@ -238,7 +233,7 @@ static void reduce_by_star(struct call *k, struct elements own, struct elements 
         next = swapped;
     }
     hark_mpi_copy(k, sum, result);
-    free(memory);
+    hark_mpi_scratch_free(memory);
 }
 
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root)

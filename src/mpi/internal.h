@@ -226,6 +226,10 @@ _Noreturn void hark_mpi_fatal(int status, const char *format, ...)
 /* A call that hark does not offer: one line that names it; the job ends. */
 _Noreturn void hark_mpi_refuse(const char *name, const char *reason) __attribute__((cold));
 void *hark_mpi_memory(size_t bytes); /* malloc, or the end of the job with a line */
+/* Memory for the length of a call; pieces of it are kept for the next. Freeing NULL is allowed. */
+void *hark_mpi_scratch(size_t bytes);
+void hark_mpi_scratch_free(void *at);
+void hark_mpi_scratch_close(void);
 
 /* May the program call? Between init and finalize. Else a line, and the end. */
 extern bool hark_mpi_open;

@@ -71,11 +71,11 @@ static int send_type(
     bool has_padding = hark_mpi_has_padding(t);
     if ((hark_mpi_type_is_block(t, count) && !has_padding) || length == 0)
         return send_bytes(c, length ? hark_mpi_type_first(t, data) : NULL, length, peer, of, tag);
-    void *packed = hark_mpi_memory(length);
+    void *packed = hark_mpi_scratch(length);
     hark_mpi_pack(t, count, data, 0, packed, length);
     if (has_padding) hark_mpi_clear_padding(t, packed, length);
     int status = send_bytes(c, packed, length, peer, of, tag);
-    free(packed);
+    hark_mpi_scratch_free(packed);
     return status;
 }
 

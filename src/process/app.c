@@ -1,6 +1,7 @@
 /* The application's calls: joining and leaving, sending, checkpoints. Receiving: match.c;
  * collectives: collective.c. */
 #include "app_state.h"
+#include "hark/service.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -235,7 +236,7 @@ int hark_init(void)
     hark_app.joined = true;
     hark_app.ready = P.setup.checkpoint == 0;
     hark_interval_begin(hark_process_now());
-    if (P.setup.checkpoint == 0) hark_prologue_begin();
+    if (P.setup.checkpoint == 0 && hark_service_survives(P.protocol)) hark_prologue_begin();
     if (P.setup.inc || P.setup.re) restart();
     else hark_process_hello(0, 0, NULL, 0);
     hark_journal_connect_calls();

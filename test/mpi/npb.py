@@ -34,6 +34,8 @@ FFLAGS = -O2 -std=legacy -fallow-argument-mismatch -fallow-invalid-boz -w
 FLINKFLAGS = -O2
 MPICC = {c}
 CLINK = $(MPICC)
+CMPI_INC = {include}
+CMPI_LIB = {libraries}
 CFLAGS = -O2 -w
 CLINKFLAGS = -O2
 CC = cc -w
@@ -65,9 +67,10 @@ def built(options):
 
 def compilers(flavour):
     if flavour != 'abi':
-        return {'fortran': 'mpif77.' + flavour, 'c': 'mpicc.' + flavour}
-    flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'hark-mpi'], check=True, stdout=subprocess.PIPE, text=True)
-    return {'fortran': 'false', 'c': 'cc ' + flags.stdout.strip()}
+        return {'fortran': 'mpif77.' + flavour, 'c': 'mpicc.' + flavour, 'include': '', 'libraries': ''}
+    include, libraries = (subprocess.run(['pkg-config', what, 'hark-mpi'], check=True, stdout=subprocess.PIPE, text=True)
+                          .stdout.strip() for what in ('--cflags', '--libs'))
+    return {'fortran': 'false', 'c': 'cc', 'include': include, 'libraries': libraries}
 
 
 def build(options):
