@@ -227,7 +227,8 @@ struct hark_event {
 
 enum hark_effect_type {
     /* Send the header, and the named payload if there is one, to an incarnation of a process. The
-     * payload is that of the event (posted, or just arrived), or in the log under its name. */
+     * payload is in the event (a posted message, or a frame that has just arrived); if not, the
+     * log has it under its name. */
     HARK_TRANSMIT = 101,
     /* The arrived frame may be received. Messages of one channel are handed up in the order of ssn
      * if the transport is FIFO between two processes; else the embedder must sort them. During a

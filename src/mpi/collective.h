@@ -122,9 +122,10 @@ static inline void note_length(struct call *k, size_t sent, size_t room)
 /* Errors are noted in the call; it carries on, so that nobody waits for it in vain. */
 void hark_mpi_give(struct call *k, int peer, struct elements b);
 void hark_mpi_take(struct call *k, int peer, struct elements b);
-/* Posts a receive, which has its memory. */
+/* Posts a receive into `to`; `a` stays where it is until the receive is done. */
 void hark_mpi_expect(struct call *k, struct arrival *a, int peer, struct elements to);
-/* It is done: was the message as long as it should be? */
+/* The receive is done: notes an error in the call if the message is too long, or, in a reduction,
+ * too short. */
 void hark_mpi_arrived(struct call *k, const struct arrival *a);
 void hark_mpi_swap(struct call *k, int to, struct elements out, int from, struct elements in);
 void hark_mpi_copy(struct call *k, struct elements from, struct elements to);
@@ -168,12 +169,12 @@ struct sum {
 /* `a` and `b` have room for the elements of `own`, and outlive the sum. */
 void hark_mpi_sum_begin(
     struct sum *s, struct elements own, bool may_change, uint8_t *a, uint8_t *b);
-/* Receives the sum of the ranks next to these, and adds it. */
+/* Receives from `peer` the sum of the ranks next to those of `s`, and combines the two. */
 void hark_mpi_sum_take(struct call *k, struct sum *s, int peer, bool peer_is_lower);
-/* To `result` at the root, which may be `own`. */
+/* Reduces to `result` at the root; `result` may be `own`. */
 void hark_mpi_reduce_to(struct call *k, struct elements own, struct elements result, int root);
 
-/* From `root`, as a part of any call. */
+/* A broadcast from `root`, as a part of any collective call. */
 void hark_mpi_bcast_from(struct call *k, struct elements b, int root);
 
 void hark_mpi_one_round(struct call *k);
@@ -196,12 +197,14 @@ void hark_mpi_bcast_to_group(struct call *k, uint8_t *data, size_t total, int ro
 bool hark_mpi_reduces_in_group(const struct call *k, struct elements own);
 void hark_mpi_reduce_in_group(
     struct call *k, struct elements own, struct elements result, int root);
-/* Receives from `peer` a part of a broadcast: its length, which may be more than there is room for;
- * and what is noted of such a length. */
+/* Receives from `peer` a part of a broadcast, and notes its length as below. Returns the length,
+ * which may be more than `room`. */
 size_t hark_mpi_bcast_receive(struct call *k, void *data, size_t room, int peer);
+/* Notes an error in the call if the part is longer than `room`, or, for programs of MPICH, shorter.
+ * Returns the length. */
 size_t hark_mpi_bcast_length(struct call *k, size_t length, size_t room);
 
-/* Which of them: collective_choice.c. */
+/* The choice of an algorithm: collective_choice.c. */
 void hark_mpi_choose_barrier(struct call *k);
 void hark_mpi_choose_allreduce(struct call *k);
 void hark_mpi_choose_reduce_scatter(struct call *k);

@@ -61,7 +61,8 @@ void hark_mpi_allreduce_by_doubling(struct call *k)
     hark_mpi_scratch_free(memory);
 }
 
-/* To rank 0 and out again: the fewest messages, and segments that stay in the caches. */
+/* A reduction to rank 0, then a broadcast: the fewest messages, and segments that stay in the
+ * caches. */
 void hark_mpi_allreduce_by_tree(struct call *k)
 {
     struct elements result = hark_mpi_block(&k->in, 0);
@@ -69,7 +70,7 @@ void hark_mpi_allreduce_by_tree(struct call *k)
     hark_mpi_bcast_from(k, result, 0);
 }
 
-/* ---- allreduce, each process a part -----------------------------------------------------------
+/* ---- allreduce as a reduce-scatter and an allgather -------------------------------------------
  */
 
 static struct elements part_of(const struct call *k, struct elements all, int i)
@@ -79,8 +80,8 @@ static struct elements part_of(const struct call *k, struct elements all, int i)
     return block_part(all, first, least(all.count - first, each));
 }
 
-/* Gives each process its part of `out`, and takes the part `in` of each, which is where `place`
- * says. */
+/* Sends each process its part of `out`, or all of it (`same`), and receives from each process a
+ * part, into the place in `in` that `place` returns. */
 static void exchange(struct call *k, struct arrival *arrivals, struct elements out, bool same,
     struct elements (*place)(const struct call *k, struct elements in, int i), struct elements in)
 {
@@ -98,7 +99,7 @@ static void exchange(struct call *k, struct arrival *arrivals, struct elements o
     }
 }
 
-/* The contribution of a rank, in memory for one of each. */
+/* The contribution of rank i, in memory that has room for one of each rank. */
 static struct elements contribution(const struct call *k, struct elements all, int i)
 {
     (void)k;
@@ -130,7 +131,7 @@ void hark_mpi_allreduce_by_parts(struct call *k)
 /* ---- reduce_scatter ---------------------------------------------------------------------------
  */
 
-/* To rank 0, which gives each its block. */
+/* Reduces to rank 0, which sends each process its block. */
 void hark_mpi_reduce_scatter_by_tree(struct call *k)
 {
     struct elements own = hark_mpi_block(&k->out, 0), all = own;
@@ -154,7 +155,8 @@ void hark_mpi_reduce_scatter_by_tree(struct call *k)
 /* ---- scan and exscan --------------------------------------------------------------------------
  */
 
-/* One segment, from each rank to the next: what is below it, which an exscan has for its result. */
+/* Scans one segment: each rank receives the sum of all lower ranks, which is the result of an
+ * exscan, and sends the next rank the sum that includes its own. */
 static void scan_segment(
     struct call *k, struct elements own, struct elements result, struct elements sum)
 {

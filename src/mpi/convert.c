@@ -7,10 +7,10 @@
  */
 
 #if defined(HARK_MPI_OPENMPI)
-/* MPI 3 has removed them, Fortran's numbers are still there. */
+/* MPI 3 has removed MPI_UB and MPI_LB, but not their Fortran numbers. */
 extern struct ompi_predefined_datatype_t ompi_mpi_ub, ompi_mpi_lb;
 
-/* As in Open MPI's mpif-handles.h: they are part of every program in Fortran. */
+/* The numbers of Open MPI's mpif-handles.h, which are compiled into every program in Fortran. */
 static const struct number {
     enum kind kind;
     int number;
@@ -119,7 +119,8 @@ static bool known_handle(enum kind kind, int number, uintptr_t *handle)
 /* ---- conversion -------------------------------------------------------------------------------
  */
 
-/* -1, which is no number, of a handle that is not valid. */
+/* The Fortran number of a handle. A handle that is not valid has -1, the number of no object; if it
+ * is of a file in MPICH's interface, 0. */
 static int number_of(enum kind kind, uintptr_t handle, struct object *o)
 {
 #if defined(HARK_MPI_MPICH)
@@ -132,7 +133,8 @@ static int number_of(enum kind kind, uintptr_t handle, struct object *o)
 #endif
 }
 
-/* Zero bits of a number that is not valid. */
+/* The handle of a Fortran number; 0 if the number is not valid. In MPICH's interface the
+ * handle is the number, unless it is of a file. */
 static uintptr_t handle_of(enum kind kind, int number)
 {
 #if defined(HARK_MPI_MPICH)
@@ -147,8 +149,8 @@ static uintptr_t handle_of(enum kind kind, int number)
 #endif
 }
 
-/* Name, type of the C handle, kind, what finds the object. MPICH's mpi.h has macros of the names.
- */
+/* Name, type of the C handle, kind, the macro that finds the object. MPICH's mpi.h has macros of
+ * the names. */
 #define CONVERSIONS(X)                                                                             \
     X(Comm, MPI_Comm, KIND_COMM, COMM)                                                             \
     X(Group, MPI_Group, KIND_GROUP, GROUP)                                                         \

@@ -297,7 +297,7 @@ static inline int hark_mpi_group_world_rank(const struct group *g, int rank)
 {
     return g->world ? g->world[rank] : rank;
 }
-/* MPI_UNDEFINED if that process is not in it. */
+/* The rank in g of a process of the job; MPI_UNDEFINED if the process is not in g. */
 int hark_mpi_group_local_rank(struct group *g, int world);
 
 static inline struct group *hark_mpi_peers(const struct comm *c)
@@ -308,8 +308,8 @@ static inline uint16_t hark_mpi_context(const struct comm *c, int of)
 {
     return (uint16_t)(c->context * 4 + of);
 }
-/* A communicator with this context; group (and remote, may be NULL) are kept: references of
- * theirs. */
+/* A communicator with this context. It takes over one reference to `group`, and one to `remote`,
+ * which may be NULL. */
 struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint16_t context);
 void hark_mpi_comm_release(struct comm *c);
 void hark_mpi_errhandler_release(struct errhandler *e);
@@ -319,9 +319,9 @@ extern struct errhandler *hark_mpi_file_errhandler; /* of MPI_FILE_NULL: files b
 void hark_mpi_errhandler_replace(struct errhandler **at, struct errhandler *e);
 void hark_mpi_topology_release(struct topology *t);
 struct topology *hark_mpi_topology_again(struct topology *t); /* one reference more */
-/* Whom a neighbourhood collective receives from and sends to, in the order of its buffers:
- * MPI_PROC_NULL beyond the edge of a grid. The arrays are those of the topology. Status of the
- * application layer's kind: negative if c has no topology. */
+/* The sources and destinations of a neighbourhood collective, in the order of its buffers:
+ * MPI_PROC_NULL beyond the edge of a grid. The arrays belong to the topology of c. Returns a
+ * negative number if c has no topology. */
 int hark_mpi_neighbours(
     struct comm *c, int *in, const int **sources, int *out, const int **destinations);
 /* A communicator of the first `size` processes of c, an intracommunicator, in their order: a

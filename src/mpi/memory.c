@@ -6,17 +6,18 @@
 
 #include "internal.h"
 
-/* Behind the arenas of object.c. */
+/* The arena lies at higher addresses than those of object.c. */
 #define PLACE ((uintptr_t)0x5b0000000000)
 #define ROOM  ((size_t)64 << 30)
 
-/* Sizes grow by a quarter of a power of two: a block that is freed is for one of the same size. */
+/* The sizes of pieces grow by a quarter of a power of two. A freed piece is used again for a piece
+ * of the same size. */
 enum { ALIGNMENT = 64, STEPS = 4, BINS = 64 * STEPS, LARGE = 1 << 20 };
 enum { MAGIC = 0x6d656d };
 
 struct piece {
-    struct piece *next; /* of those that are free */
-    size_t size;        /* of what comes behind */
+    struct piece *next; /* the next free piece of the bin */
+    size_t size;        /* bytes of `memory` */
     unsigned bin, magic;
     _Alignas(ALIGNMENT) uint8_t memory[];
 };
@@ -47,7 +48,7 @@ bool hark_mpi_memory_stays(const void *at)
     return is_of_arena(at);
 }
 
-/* The bin for so many bytes, and what its blocks have. */
+/* The bin of a piece for `bytes` bytes, and in *size the bytes that each piece of the bin has. */
 static unsigned bin_of(size_t bytes, size_t *size)
 {
     unsigned bin = 0;
@@ -60,7 +61,7 @@ static unsigned bin_of(size_t bytes, size_t *size)
     return bin;
 }
 
-/* False: there is no memory. */
+/* Makes the arena accessible up to `end`. False: there is no memory. */
 static bool reach(size_t end)
 {
     enum { STEP = 1 << 20 };

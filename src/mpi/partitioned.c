@@ -20,8 +20,8 @@ struct partitioned {
     bool freed;           /* a receive: by the program, before the notice was there */
     bool posted;          /* a receive: for the notice, or the next part */
     struct notice notice; /* of the sender */
-    uint32_t count;       /* of the sender's parts: that are ready, or have arrived, */
-    uint8_t *is_there;    /* and which; NULL: it is not known yet how many there are */
+    uint32_t count;       /* the sender's parts that are ready, or have arrived, */
+    uint8_t *is_there;    /* and which they are; NULL: the notice is not there yet */
 };
 
 enum { HEADER = sizeof(uint64_t) };
@@ -63,7 +63,7 @@ static void land(struct hark_request *h, const void *payload, size_t length)
     p->count++;
 }
 
-/* Its receive: of the notice, or of the next part. */
+/* Posts the receive of the notice, or, if the notice is there, of the next part. */
 void hark_mpi_partitioned_post(struct request *r)
 {
     struct partitioned *p = r->partitioned;
@@ -96,7 +96,7 @@ static void go_on(struct request *r)
     else hark_mpi_partitioned_post(r);
 }
 
-/* The receive that was posted is done. */
+/* The posted receive is done. */
 static void took(struct request *r)
 {
     struct partitioned *p = r->partitioned;
@@ -134,7 +134,7 @@ static int start_receive(struct request *r)
     return HARK_A_OK;
 }
 
-/* Of the parts that the sender makes those that this one of ours overlaps. */
+/* True if all parts of the sender that overlap this partition of the receiver have arrived. */
 static bool has_arrived(const struct request *r, int partition)
 {
     const struct partitioned *p = r->partitioned;
@@ -176,7 +176,7 @@ static int send_part(struct request *r, int partition)
     return status;
 }
 
-/* An error code. */
+/* Returns an error code of MPI. */
 static int make_ready(struct request *r, int partition, const char *call)
 {
     struct partitioned *p = r->partitioned;
@@ -227,11 +227,11 @@ void hark_mpi_partitioned_note(struct request *r)
     while (r->partitioned->posted && r->receive.done) took(r);
 }
 
-/* Receives that the program has freed, for which no notice had come: one that comes is still for
- * them. By next. */
+/* The requests that the program has freed before their notice came, linked by `next`: a notice that
+ * comes later still matches them. */
 static struct request *kept;
 
-/* Those that have taken theirs go; at the end all. */
+/* Releases the requests of `kept` whose notice has come; at the end all of them. */
 static void sweep(bool all)
 {
     for (struct request **at = &kept, *r; (r = *at) != NULL;) {
@@ -262,8 +262,8 @@ bool hark_mpi_partitioned_keeps(struct request *r)
     return true;
 }
 
-/* Also those that nobody has freed, and whose notice never came: they were not started. And parts
- * that never came, of a receive that was freed. */
+/* Cancels all receives that wait in vain: those of `kept`; that of a notice, if the program has not
+ * started the request; and that of a part, if it has freed the request. */
 void hark_mpi_partitioned_close(void)
 {
     sweep(true);

@@ -64,7 +64,8 @@ static struct pattern loop(const struct pattern *body, size_t count, ptrdiff_t s
         .body = body};
 }
 
-/* Does a round of p, a loop of any kind, end where the next one begins? */
+/* True if p, SHAPE_STRIDED or SHAPE_LOOP, goes on in the next p, `stride` bytes further: then both
+ * are one longer loop. */
 static bool continues(const struct pattern *p, ptrdiff_t stride)
 {
     return stride == (ptrdiff_t)p->count * p->stride;
@@ -100,7 +101,8 @@ struct pattern hark_mpi_pattern_repeat_copy(
 /* ---- lists ------------------------------------------------------------------------------------
  */
 
-/* Patterns of few blocks are taken apart, when they join others. */
+/* A pattern of at most so many blocks is added to a list block by block, a longer one as a member.
+ */
 enum { FEW = 8 };
 
 static void add_block(struct pattern_list *l, ptrdiff_t at, size_t length)
@@ -162,7 +164,7 @@ static struct pattern of_blocks(const struct block *b, size_t n)
     return p;
 }
 
-/* Blocks that are cut into pieces of one length: their places are enough. */
+/* The pattern of blocks cut into pieces of one length, of which it needs only the places. */
 static struct pattern of_places(struct arena *a, const struct block *b, size_t n, size_t piece)
 {
     struct pattern p = of_blocks(b, n);
@@ -227,14 +229,14 @@ void hark_mpi_pattern_add(struct pattern_list *l, const struct pattern *p)
     }
 }
 
-/* The same bytes, at another place? */
+/* True if both have the same blocks, perhaps at another place. */
 static bool are_alike(const struct pattern *a, const struct pattern *b)
 {
     return a->shape == b->shape && a->size == b->size && a->length == b->length &&
            a->count == b->count && a->stride == b->stride && a->body == b->body;
 }
 
-/* Are all members one pattern, at equal distances? */
+/* True if all members are one pattern, at equal distances. */
 static bool is_loop(const struct pattern *m, size_t n)
 {
     for (size_t i = 1; i < n; i++)

@@ -42,7 +42,7 @@ struct pattern {
     const size_t *before; /* SHAPE_LIST: for each member the bytes of those before it */
 };
 
-/* Memory that the patterns of one datatype stand in; zeroed: none. */
+/* The memory in which the patterns of one datatype lie. It begins with zeros. */
 struct arena {
     void **at;
     size_t count;
@@ -58,14 +58,15 @@ static inline struct pattern hark_mpi_pattern_shift(struct pattern p, ptrdiff_t 
     p.high += by;
     return p;
 }
-/* `count` times the body, `stride` bytes apart. The body stays where it is as long as the result is
- * used: it may point to it. */
+/* `count` times the body, `stride` bytes apart. The result may point to the body, so the body must
+ * stay where it is as long as the result is used. */
 struct pattern hark_mpi_pattern_repeat(const struct pattern *body, size_t count, ptrdiff_t stride);
 /* The same, with a copy of the body. */
 struct pattern hark_mpi_pattern_repeat_copy(
     struct arena *a, struct pattern body, size_t count, ptrdiff_t stride);
 
-/* Several patterns one after the other: begin with zeros and the arena, add, end. */
+/* Makes one pattern of several, one after the other: zero the list and set its arena, add each
+ * pattern, end. */
 struct pattern_list {
     struct arena *arena;
     struct block *block; /* blocks at the end, not yet a member */

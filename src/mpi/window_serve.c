@@ -25,7 +25,7 @@ static uint64_t attached_at(const struct window *w, uintptr_t at)
     return 0;
 }
 
-/* Pieces may lie side by side. */
+/* The bytes may be in several attached regions that lie side by side. */
 static bool is_attached(const struct window *w, uintptr_t at, uint64_t length)
 {
     for (uint64_t n; length; at += n, length -= n) {
@@ -71,7 +71,7 @@ static void write_runs(const struct served *s, const uint8_t *packed)
 /* ---- accumulating -----------------------------------------------------------------------------
  */
 
-/* Both have the layout of the datatype in memory, of which pairs have gaps. */
+/* Operations need the layout of the datatype in memory, in which pairs have gaps. */
 static void combine_with_gaps(
     const struct op *op, struct type *t, const uint8_t *data, uint8_t *packed, size_t bytes)
 {
@@ -108,7 +108,7 @@ static void accumulate(const struct served *s)
     free(packed);
 }
 
-/* The data are the new value, and then what the old one is compared with. */
+/* `data` is the new value, and behind it the value with which the old one is compared. */
 static void compare_and_swap(const struct served *s, const uint8_t *old)
 {
     if (memcmp(old, s->data + s->head.bytes, s->head.bytes) == 0) write_runs(s, s->data);
@@ -199,8 +199,8 @@ static uint32_t flags_of(const struct pending *p)
     return head.flags;
 }
 
-/* Does a message of its epoch that waits want a reply? Its sender waits for that, perhaps before
- * this process waits for its sender. */
+/* True if p, or a later pending request of its origin, wants a reply: the origin waits for that,
+ * perhaps before this process waits for the origin. */
 static bool reply_is_due(const struct pending *p)
 {
     for (const struct pending *x = p; x; x = x->next)
@@ -213,7 +213,7 @@ static bool lock_is_free(const struct window *w, uint32_t flags)
     return !w->exclusive_lock && (flags & LOCKS_SHARED || w->shared_locks == 0);
 }
 
-/* A lock that has to wait keeps those that were asked for later waiting. */
+/* A lock that has to wait delays all locks that were requested after it. */
 static bool may_serve(const struct window *w, const struct pending *p, bool *lock_waits)
 {
     uint32_t flags = flags_of(p);
@@ -237,7 +237,8 @@ static void serve(struct window *w, struct pending *p)
     free(p);
 }
 
-/* The first that can be served; NULL: none. Requests of one origin stay in their order. */
+/* The first pending request that can be served; NULL: there is none. Requests of one origin stay in
+ * their order. */
 static struct pending **first_servable(struct window *w)
 {
     bool lock_waits = false;

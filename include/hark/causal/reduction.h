@@ -228,7 +228,7 @@ static inline void hark_scmel_known_done(
     if (n > g->done) g->done = n;
     g->rack_due = s->busy = 1;
     if (g->first <= n) {
-        bool behind = g->sent < n; /* I rolled back, and had contributed before */
+        bool behind = g->sent < n; /* my earlier incarnation contributed to n, this one did not */
         hark_scmel_skip(s, g, n);
         if (behind) hark_scmel_children_at(s, g, n, fx);
         g->first = n + 1;

@@ -78,8 +78,8 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
 
 /* ---- what others may drop: TRIM(beta, recv vector, rsn) -------------------------------------- */
 
-/* As many images are kept as configured: makes TRIM due for all processes outside, which may drop
- * messages and determinants that only older images need. */
+/* This process keeps as many images as configured: a TRIM to every process outside the team is now
+ * due, for such a process may drop messages and determinants that only older images need. */
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
@@ -90,7 +90,7 @@ HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
     s->trim_peers_due = s->busy = 1;
 }
 
-/* TRIM to one process, of as many of its channels as fit. */
+/* Sends TRIM to one process, for as many of its channels as fit into a frame. */
 static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     uint32_t n = 0, length = 16;
@@ -111,8 +111,8 @@ static inline void hark_scmel_tell_one(struct hark_scmel *s, uint32_t to, struct
     hark_put64(b + 8, s->oldest_image_rsn);
 }
 
-/* TRIM to the processes outside that have a channel with me; if others may hold determinants, to
- * all outside. */
+/* Sends TRIM to the processes outside the team that have a channel with me; if others may hold
+ * determinants, to all processes outside. */
 static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; s->trim_peers_due && i < s->endpoint.channels.count; i++) {
@@ -134,8 +134,8 @@ static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* TRIM from beta: u64 n, u64 rsn, {ctx u64, recv u64} each: none of its kept images needs messages
- * or determinants up to there (T-5). */
+/* TRIM from beta: u64 n, u64 rsn, n times {u64 ctx, u64 recv}. No kept image of beta needs messages
+ * of channel ctx up to recv, or determinants up to rsn (T-5). */
 HARK_COLD int hark_scmel_trim(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
     struct hark_scmel_log *log = hark_scmel_log(s, h->src, false);

@@ -136,14 +136,15 @@ static inline void hark_wave_arrived(
     hark_wave_try_capture(w, fx);
 }
 
-/* MARK: how many messages of a channel belong before the cut. An old one gives DISCARD. HARK_OK. */
+/* MARK: how many messages of a channel belong before the cut. A MARK of an older wave is discarded.
+ * Returns HARK_OK. */
 static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
     uint64_t wave = hark_get64(b), sent = hark_get64(b + 8);
     bool made;
     if (wave < w->mark_wave) return hark_emit_verdict(fx, HARK_DISCARD);
-    if (wave > w->mark_wave) { /* it may come before PREPARE */
+    if (wave > w->mark_wave) { /* a MARK may overtake PREPARE */
         w->mark_wave = wave;
         w->marks = 0;
     }

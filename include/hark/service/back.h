@@ -153,8 +153,8 @@ HARK_COLD void hark_service_trim(struct hark_service *s, struct hark_queue *wave
         for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
 }
 
-/* These ranks are dead: the unit of each rolls back. Under HARK_ROLLS_LINE so do all ranks of a
- * recovery that is not over (N-7). */
+/* The unit of each dead rank rolls back; under HARK_ROLLS_LINE also every rank whose recovery is
+ * not over (N-7); after RESUMED all ranks. */
 HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_service_event *e)
 {
     const bool all = e->type == HARK_SERVICE_RESUMED;

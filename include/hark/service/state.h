@@ -127,7 +127,7 @@ HARK_FN uint32_t hark_service_undone(
 HARK_FN uint32_t hark_service_epoch(const struct hark *p);
 /* The incarnation of a rank, or of HARK_RECOVERY. */
 HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank);
-/* True if the rank is in D. */
+/* True if the rank is in D, the set of ranks that roll back until their recovery is over. */
 HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank);
 HARK_FN uint32_t hark_service_down(const struct hark *p); /* how many ranks are in D */
 /* The lowest of the ranks that checkpoint together with `rank`. */
