@@ -474,12 +474,6 @@ void hark_mpi_partitioned_get(struct request *r, void (*get)(void *to, size_t le
 void hark_mpi_status_set(MPI_Status *s, int source, int tag, uint64_t bytes);
 void hark_mpi_status_empty(MPI_Status *s);
 
-/* The neighbours of this process in the topology of c, which owns the lists: those that it receives
- * from, and those that it sends to; MPI_PROC_NULL beyond the border of a grid. Negative: there is
- * no topology. */
-int hark_mpi_neighbours(
-    struct comm *c, int *in, const int **sources, int *out, const int **destinations);
-
 /* ---- datatypes and operations: type.h, op.c ---------------------------------------------------
  */
 
