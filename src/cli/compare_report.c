@@ -124,7 +124,7 @@ static bool any_unprompted(const struct hark_cli_compared *c)
     return false;
 }
 
-/* Whom such a program may trust. What runs have shown, other runs may refute. */
+/* The protocols that suit such a program, as far as these runs show: other runs may refute it. */
 static uint32_t class_of(const struct hark_cli_compared *c)
 {
     if (c->sends_same) return HARK_FOR_SENDS;
