@@ -2,7 +2,9 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <execinfo.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
 bool in_child;
@@ -13,6 +15,25 @@ void must(bool holds, const char *what, const char *file, int line)
     fprintf(stderr, "%s:%d: must hold: %s\n", file, line, what);
     if (in_child) _exit(9);
     _fail(file, line);
+}
+
+static void stands_still(int number)
+{
+    static const char line[] = "this process has stood still for too long:\n";
+    void *frames[40];
+    ssize_t written = write(STDERR_FILENO, line, sizeof line - 1);
+    (void)written;
+    backtrace_symbols_fd(frames, backtrace(frames, 40), STDERR_FILENO);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+void hang_after(unsigned seconds)
+{
+    void *frame;
+    backtrace(&frame, 1); /* loads what it needs now, not within a handler */
+    signal(SIGALRM, stands_still);
+    alarm(seconds);
 }
 
 /* Every eight bytes depend on the seed and on their place, so a lost or doubled chunk shows. */

@@ -107,6 +107,13 @@ static inline uint64_t mix(uint64_t x)
 void must(bool holds, const char *what, const char *file, int line);
 extern bool in_child;
 
+/* A hang is a failure too: after so many seconds this process says where it stands and ends. It is
+ * the only clock of the suite. A forked child sets its own, which is to come before its parent's.
+ */
+#define PATIENCE       300u
+#define CHILD_PATIENCE 120u
+void hang_after(unsigned seconds);
+
 /* The tests of each file. */
 #define SUITE(name)                                                                                \
     extern const struct CMUnitTest name##_tests[];                                                 \

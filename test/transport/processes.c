@@ -56,7 +56,7 @@ static pid_t start(void (*child)(struct job *, struct page *, uint32_t me), stru
     if (pid > 0) return pid;
     in_child = true;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a parent that fails leaves no orphans that wait for ever */
-    alarm(300);
+    hang_after(CHILD_PATIENCE);
     child(job, page, me);
     _exit(0);
 }

@@ -84,6 +84,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(with_room), cmocka_unit_test(without_room),
         cmocka_unit_test(before_the_first)};
-    alarm(120);
+    hang_after(CHILD_PATIENCE);
     return cmocka_run_group_tests_name("shm gone", tests, NULL, NULL);
 }

@@ -359,6 +359,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(docker), cmocka_unit_test(four_mebibytes),
         cmocka_unit_test(one_mebibyte), cmocka_unit_test(full_meanwhile), cmocka_unit_test(refused),
         cmocka_unit_test(file_limit)};
-    alarm(300);
+    hang_after(PATIENCE);
     return cmocka_run_group_tests_name("shm room", tests, NULL, NULL);
 }

@@ -753,7 +753,7 @@ int main(void)
     };
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(sodium_init() >= 0);
-    alarm(300); /* a hang is a failure too */
+    hang_after(PATIENCE);
     return cmocka_run_group_tests_name("uv", tests, NULL, NULL);
 }
 #endif
