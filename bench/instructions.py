@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Instructions of one send and one receive whose message is already there, by layer (callgrind).
+
+instructions.py BUILD [--size BYTES] [--window N] [--most ROW=N]... [PROTOCOL[=CLUSTERS] | mpich | openmpi]...
+
+BUILD is a build directory with debugging information (-Ddebug=true): callgrind needs it to tell files apart.
+Each row is a run of two processes. A window of messages is sent while nobody receives, then received while
+nobody sends; --window 1, the default, is a ping-pong. The same build gives the same counts on every machine.
+With --most the command exits with 1 if a row needs more than N instructions.
+"""
+import argparse, os, pathlib, re, shutil, subprocess, sys, tempfile
+
+COUNT = 1000
+# By the file that a line stands in, also where the compiler has put it into another function. The first that fits.
+LAYERS = [("log", r"payload_log|src/store/log"), ("core", r"include/hark/"), ("driver", r"src/driver/|src/core"), ("transport", r"transports/"),
+          ("process", r"src/process/|src/app|src/mpi/|bench/")]
+
+
+def counts(path):
+    """Self cost by file of a callgrind output."""
+    names, of, at = {}, {}, None
+    called = False
+    for line in open(path, errors="replace"):
+        match = re.match(r"(fl|fi|fe|cfi|cfl)=\((\d+)\)(?: (.*))?", line)
+        if match:
+            kind, number, name = match.groups()
+            if name: names[number] = name.strip()
+            if not kind.startswith("c"): at = names[number]
+        elif line.startswith("calls="): called = True  # the next line is the callee's cost
+        elif re.match(r"[+*0-9-]", line) and at:
+            if called: called = False
+            else:
+                words = line.split()
+                if len(words) > 1: of[at] = of.get(at, 0) + int(words[1])
+    return of
+
+
+def layer(name):
+    if name.startswith("./"): return "libraries"  # as they name their own files
+    for word, pattern in LAYERS:
+        if re.search(pattern, name): return word
+    return "libraries"
+
+
+def run(build, row, size, window, mpi, top):
+    protocol, _, clusters = row.partition("=")
+    work = tempfile.mkdtemp(prefix="hark-instructions-")
+    try:
+        tool = ["valgrind", "-q", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=measured_send",
+                "--toggle-collect=measured_receive", f"--callgrind-out-file={work}/out.%p"]
+        arguments = [work, str(size), str(COUNT), str(window)]
+        if protocol in ("mpich", "openmpi"):
+            start = ["mpiexec." + protocol, "-n", "2"] if protocol == "mpich" else \
+                ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+            program = [f"{work}/program"]
+            subprocess.run(["mpicc." + protocol, "-O2", "-g", "-DMPI", "-o", program[0],
+                            str(pathlib.Path(__file__).parent / "instructions.c")], check=True)
+        else:
+            options = ["--protocol", protocol, "--interval", "0", "--store", f"{work}/store"]
+            if protocol in ("hydee", "sendet", "team", "camel"): options += ["--clusters", clusters or "2"]
+            start = [f"{build}/src/cli/hark", "run", "-n", "2"] + options
+            program = [f"{build}/bench/instructions"]
+            if mpi:
+                program = [f"{work}/program"]
+                subprocess.run(["mpicc." + mpi, "-O2", "-g", "-DMPI", "-o", program[0],
+                                str(pathlib.Path(__file__).parent / "instructions.c")], check=True)
+            start += ["--"]
+        done = subprocess.run(start + tool + program + arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode: sys.exit(f"instructions.py: {row}: status {done.returncode}\n{done.stdout[-2000:]}")
+        files = {}
+        for out in pathlib.Path(work).glob("out.*"):
+            for name, cost in counts(out).items(): files[name] = files.get(name, 0) + cost
+        if top:
+            for name, cost in sorted(files.items(), key=lambda pair: -pair[1])[:top]:
+                print(f"    {cost / (2 * COUNT * window):8.1f}  {name}", file=sys.stderr)
+        if top and shutil.which("callgrind_annotate"):
+            for out in pathlib.Path(work).glob("out.*"):
+                shutil.copy(out, f"/tmp/callgrind.{row.replace('=', '-').replace(';', '_')}.{out.name}")
+        layers = {}
+        for name, cost in files.items(): layers[layer(name)] = layers.get(layer(name), 0) + cost / (2 * COUNT * window)
+        return layers
+    finally: shutil.rmtree(work)
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("build")
+    parser.add_argument("--size", type=int, default=8)
+    parser.add_argument("--window", type=int, default=1)
+    parser.add_argument("--mpi", choices=["mpich", "openmpi"])
+    parser.add_argument("--most", action="append", default=[])
+    parser.add_argument("--top", type=int, default=0)
+    parser.add_argument("rows", nargs="*", default=[])
+    given = parser.parse_intermixed_args()
+    if not shutil.which("valgrind"): sys.exit("instructions.py: valgrind is not installed")
+    most = dict((word.rpartition("=")[0], int(word.rpartition("=")[2])) for word in given.most)
+    rows = given.rows or ["none", "coordinated", "sendet", "hydee", "scmel", "team", "camel", "mpich", "openmpi"]
+    columns = ["process", "driver", "core", "log", "transport", "libraries"]
+    print(f"| {given.size} B, window {given.window} | instructions | " + " | ".join(columns) + " |")
+    print("|-|" + "-:|" * (1 + len(columns)))
+    over = []
+    for row in rows:
+        layers = run(given.build, row, given.size, given.window, given.mpi, given.top)
+        total = sum(layers.values())
+        print(f"| {row} | {total:.0f} | " + " | ".join(f"{layers.get(name, 0):.0f}" for name in columns) + " |", flush=True)
+        if row in most and total > most[row]: over.append(f"{row}: {total:.0f} instructions, at most {most[row]} expected")
+    for line in over: print(line, file=sys.stderr)
+    sys.exit(1 if over else 0)
+
+
+main()
