@@ -82,10 +82,11 @@ static long futex(
     return syscall(SYS_futex, word, operation, value, timeout, NULL, 0);
 }
 
-void bell_sleep(struct bell *b, uint32_t seen, int milliseconds)
+bool bell_sleep(struct bell *b, uint32_t seen, int milliseconds)
 {
     struct timespec limit = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000};
-    futex(&b->count, FUTEX_WAIT, seen, milliseconds < 0 ? NULL : &limit);
+    return futex(&b->count, FUTEX_WAIT, seen, milliseconds < 0 ? NULL : &limit) != 0 &&
+           errno == ETIMEDOUT;
 }
 
 void bell_wake(struct bell *b, uint32_t asleep)

@@ -14,11 +14,12 @@
 #define SPINS_MIN   16u
 #define SPINS_MAX   2048u
 #define SHORT_SLEEP                                                                                \
-    100000u /* nanoseconds: whoever is woken that soon had better not have slept                   \
-             */
-#define YIELDS     6u
-#define PAGE       4096u
-#define RING_USUAL (2 * PAGE) /* left free for each ring that may still be made */
+    100000u           /* nanoseconds: whoever is woken that soon had better not have slept         \
+                       */
+#define SECOND_LOOK 1 /* milliseconds */
+#define YIELDS      6u
+#define PAGE        4096u
+#define RING_USUAL  (2 * PAGE) /* left free for each ring that may still be made */
 
 int end_failed(struct end *e, const char *what, const char *which, int why)
 {
@@ -296,7 +297,10 @@ static uint64_t nanoseconds(void)
 static void sleep_now(struct end *e, uint32_t count, int milliseconds)
 {
     uint64_t from = nanoseconds();
-    bell_sleep(e->bell, count, milliseconds);
+    bool longer = milliseconds < 0 || milliseconds > SECOND_LOOK;
+    bool over = bell_sleep(e->bell, count, longer ? SECOND_LOOK : milliseconds);
+    if (over && longer && !something_to_do(e)) /* see bell.h: the barrier alone is not enough */
+        (void)bell_sleep(e->bell, count, milliseconds < 0 ? -1 : milliseconds - SECOND_LOOK);
     if (nanoseconds() - from > SHORT_SLEEP) return;
     e->spins = e->spins * 4 < SPINS_MAX ? e->spins * 4 : SPINS_MAX;
     e->yields = YIELDS;
