@@ -19,7 +19,7 @@
 #include "hark/mpi_transport.h"
 #include "hark/registry.h"
 
-enum { RANKS = 6, STEPS = 16, EVERY = 4, IMAGES = 4, INBOX = 8, CONTROLS = 1 << 20 };
+enum { RANKS = 6, STEPS = 16, EVERY = 4, IMAGES = 4, INBOX = 64, CONTROLS = 1 << 20 };
 static const struct {
     uint32_t rank, step;
 } loss[] = {{2, 10}, {5, 11}};
