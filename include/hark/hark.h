@@ -116,6 +116,7 @@ enum hark_status {
     HARK_OK = 0,
     HARK_MORE = 1,     /* the effects are not complete: perform these, then CONTINUE */
     HARK_WAIT = 2,     /* not yet: nothing happened; give the event again after the next step */
+    HARK_UNUSUAL = 3,  /* of hark_protocol.post and receive: nothing happened; see there */
     HARK_EINVAL = -1,  /* an argument or a field of the event is out of its range */
     HARK_EFRAME = -2,  /* the header is not one of this protocol: drop the frame and count it */
     HARK_EFULL = -3,   /* the block is too small: hark_wants, hark_grow, the event again */
@@ -165,17 +166,19 @@ enum hark_event_type {
     HARK_RECLUSTER
 };
 
+struct hark_posting {
+    uint32_t peer; /* receiver, or group */
+    uint16_t ctx;
+    uint8_t to; /* HARK_PROCESS, HARK_GROUP */
+    uint8_t pad;
+    uint64_t length; /* of the payload, bytes */
+    uint64_t digest; /* of the payload; 0 when the embedder makes none */
+};
+
 struct hark_event {
     uint32_t type;
     union {
-        struct {
-            uint32_t peer; /* receiver, or group */
-            uint16_t ctx;
-            uint8_t to; /* HARK_PROCESS, HARK_GROUP */
-            uint8_t pad;
-            uint64_t length; /* of the payload, bytes */
-            uint64_t digest; /* of the payload; 0 when the embedder makes none */
-        } send;
+        struct hark_posting send;
         struct {                      /* ARRIVE, DELIVER, LOOK */
             struct hark_bytes header; /* as transmitted */
             uint64_t length;          /* of the payload, bytes */
@@ -480,12 +483,23 @@ enum {                             /* traits */
     HARK_TRAIT_REDUCES = 4,        /* reductions along groups too */
     HARK_TRAIT_WAVES = 8,          /* supports HARK_WAVES_ALL, and `hark run` always sets it */
     HARK_TRAIT_USUAL = 16,         /* the default protocol */
-    HARK_TRAIT_RECLUSTERS = 32     /* supports HARK_RECLUSTER, with HARK_WAVES_ALL */
+    HARK_TRAIT_RECLUSTERS = 32,    /* supports HARK_RECLUSTER, with HARK_WAVES_ALL */
+    HARK_TRAIT_DIGESTS = 64        /* supports HARK_DIGEST, which the others ignore */
 };
 /* Which processes roll back when one fails: it alone; its cluster; all; or (LINE) it alone, then
  * those that the recovery process names (HARK_FACT_BACK); a failure during a recovery rolls back
  * all of D again. */
 enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_CLUSTER = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
+
+/* What post() says of the message beside its header: the fields of its TRANSMIT. */
+struct hark_posted {
+    uint64_t ssn;
+    uint32_t inc;           /* of the receiver: the incarnation that is meant */
+    uint32_t header_length; /* bytes; at most HARK_POSTED_BYTES */
+    uint32_t determinants;  /* how many go along, for figures */
+    bool retain;            /* RETAIN follows */
+};
+#define HARK_POSTED_BYTES 512u
 
 struct hark_protocol {
     const char *name;
@@ -513,6 +527,19 @@ struct hark_protocol {
      * `p` is the core that sends it. If `p` is NULL, or a core of another protocol (the recovery
      * process), facts that only the sender knows are left out. Any header may be given. */
     void (*describe)(const struct hark *p, struct hark_bytes header, struct hark_words *words);
+    /* The usual message. Most messages are posted and received while there is no recovery, no
+     * checkpoint and no gap. For these a protocol may have two entries beside step, which do the
+     * same in fewer instructions. If anything is not as usual they change nothing and return
+     * HARK_UNUSUAL, and the embedder gives the events to step. Both may be NULL.
+     *
+     * post: SEND of a message to a process, if its effects are one TRANSMIT to that process, with
+     * this message as its payload, and no more than RETAIN after it. Writes the header to `header`,
+     * which has room for HARK_POSTED_BYTES. HARK_OK, HARK_UNUSUAL. */
+    int (*post)(struct hark *p, const struct hark_posting *message, uint8_t *header,
+        struct hark_posted *posted);
+    /* receive: ARRIVE of a message for which the application waits, and its DELIVER, if HANDUP is
+     * the only effect of both. Any header may be given. HARK_OK, HARK_UNUSUAL. */
+    int (*receive)(struct hark *p, struct hark_bytes header);
 };
 
 /* The words for a status, for messages: never NULL. */
@@ -527,6 +554,7 @@ HARK_FN const char *hark_status_text(int status)
     case HARK_OK: return "ok";
     case HARK_MORE: return "more effects to come";
     case HARK_WAIT: return "not now, try again after the next step";
+    case HARK_UNUSUAL: return "not as usual, give it to step";
     case HARK_EINVAL: return "argument out of its range";
     case HARK_EFRAME: return "not a frame of this protocol";
     case HARK_EFULL: return "block too small";

@@ -53,6 +53,9 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p);
 HARK_FN const char *hark_hydee_unrest(const struct hark *p);
 HARK_FN void hark_hydee_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN int hark_hydee_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
+    struct hark_posted *posted);
+HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header);
 
 static const struct hark_option hark_hydee_options[] = {
     {"exact-gate", NULL, "recovery waits by exact dependencies, for programs whose receives vary",
@@ -251,6 +254,7 @@ HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_co
     if (c->group_count && s->flags & HARK_EXACT_GATE) return HARK_EINVAL;
     status = hark_hydee_groups(s, c);
     s->groups_configured = s->groups.count;
+    s->usual = hark_hydee_usual(s);
     return status;
 }
 
@@ -331,7 +335,8 @@ static inline uint64_t hark_hydee_newest(const struct hark_hydee *s)
     return t->count ? ((const struct hark_image *)hark_row_of(&s->head, t, t->count - 1))->id : 0;
 }
 
-HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_hydee_step_any(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
@@ -354,6 +359,79 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
     p->more = status == HARK_MORE;
     return status;
 }
+
+HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_hydee *s = (struct hark_hydee *)(void *)p;
+    int status = hark_hydee_step_any(p, event, fx);
+    s->usual = hark_hydee_usual(s);
+    return status;
+}
+
+/* ---- the usual message ----------------------------------------------------------------------- */
+
+/* The header of hark_hydee_transmit_as. */
+static inline void hark_hydee_header(struct hark_hydee *s, const struct hark_hydee_channel *c,
+    uint64_t phase, uint64_t digest, uint8_t *header)
+{
+    struct hark_head h = {HARK_KIND_HYDEE, HARK_APP, c->channel.ctx, s->endpoint.me,
+        c->channel.peer, s->endpoint.inc, c->channel.inc, s->endpoint.re, c->channel.sent};
+    hark_head_put(header, &h);
+    hark_put64(header + HARK_WIRE_HEAD, phase);
+    hark_put64(header + HARK_WIRE_HEAD + 8, digest);
+}
+
+/* As hark_hydee_send_with.                                                        Alg. 1 l. 5-9 */
+HARK_FN int hark_hydee_post(
+    struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
+{
+    struct hark_hydee *s = (struct hark_hydee *)(void *)p;
+    if (!s->usual || m->to != HARK_PROCESS || (m->ctx && s->groups.count)) return HARK_UNUSUAL;
+    if (hark_pool_reserve(p, &hark_hydee_shape, &s->pool, 2) < 0) return HARK_UNUSUAL;
+    struct hark_hydee_channel *c = hark_hydee_find(s, m->peer, m->ctx);
+    if (c == NULL || c->pos.transmitted != c->channel.sent || c->pos.last_orphan > c->channel.sent)
+        return HARK_UNUSUAL;
+    const uint64_t ssn = ++c->channel.sent;
+    c->pos.transmitted = ssn;
+    s->date++;
+    if (s->flags & HARK_DIGEST)
+        c->pos.sent_digest = hark_digest_mix(c->pos.sent_digest, ssn, m->length, m->digest);
+    const bool retain = hark_hydee_inter(c);
+    if (retain) {
+        hark_runs_add(p, &s->pool, &c->log, ssn, s->phase);
+        if (s->flags & HARK_DIGEST)
+            *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
+    }
+    hark_hydee_header(s, c, s->phase, c->pos.sent_digest, header);
+    const struct hark_posted x = {ssn, c->channel.inc, HARK_HYDEE_HEADER, 0, retain};
+    *posted = x;
+    return HARK_OK;
+}
+
+/* As hark_hydee_arrive, then hark_hydee_deliver.                                Alg. 1 l. 10-18 */
+HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header)
+{
+    struct hark_hydee *s = (struct hark_hydee *)(void *)p;
+    struct hark_head h;
+    if (header.length != HARK_HYDEE_HEADER || hark_head_get(&h, header, HARK_KIND_HYDEE) < 0 ||
+        h.type != HARK_APP || h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc)
+        return HARK_UNUSUAL;
+    if (!s->usual || (h.ctx && s->groups.count)) return HARK_UNUSUAL;
+    if (hark_pool_reserve(p, &hark_hydee_shape, &s->pool, 2) < 0) return HARK_UNUSUAL;
+    struct hark_hydee_channel *c = hark_hydee_find(s, h.src, h.ctx);
+    if (c == NULL || h.src_inc != c->channel.inc || h.ssn != c->channel.recv + 1 ||
+        c->channel.done != c->channel.recv || c->channel.flags & (HARK_GAP | HARK_OWED))
+        return HARK_UNUSUAL;
+    c->channel.recv = c->channel.done = h.ssn;
+    uint64_t phase = hark_get64(header.at + HARK_WIRE_HEAD);
+    c->pos.recv_digest = hark_get64(header.at + HARK_WIRE_HEAD + 8);
+    if (hark_hydee_inter(c)) hark_runs_add(p, &s->pool, &c->rpp, h.ssn, phase++); /* l. 12-14 */
+    if (phase > s->phase) s->phase = phase;
+    s->date++;
+    return HARK_OK;
+}
+
+/* ---- what is named and counted --------------------------------------------------------------- */
 
 /* First the logs: of each channel, then of each group. Then the messages that have arrived and are
  * not delivered. */
@@ -390,6 +468,7 @@ HARK_FN const char *hark_hydee_violated(const struct hark *p)
             return "a message is delayed though no recovery runs";
         if (c->pos.first > c->channel.sent + 1) return "the log begins behind its end";
     }
+    if (s->usual != hark_hydee_usual(s)) return "it is not known whether all is as usual";
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 

@@ -26,6 +26,9 @@ HARK_FN const char *hark_none_violated(const struct hark *p);
 HARK_FN const char *hark_none_unrest(const struct hark *p);
 HARK_FN void hark_none_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
+HARK_FN int hark_none_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
+    struct hark_posted *posted);
+HARK_FN int hark_none_receive(struct hark *p, struct hark_bytes header);
 
 static const struct hark_option hark_none_options[] = {HARK_OPTIONS_END};
 static const struct hark_manual hark_none_manual = {0, NULL, NULL, NULL, NULL, hark_none_options};
@@ -101,6 +104,30 @@ HARK_FN int hark_none_step(struct hark *p, const struct hark_event *event, struc
     case HARK_CONTINUE: return HARK_OK;
     default: return HARK_EINVAL;
     }
+}
+
+HARK_FN int hark_none_post(
+    struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
+{
+    struct hark_none *s = (struct hark_none *)(void *)p;
+    struct hark_channel *c = hark_channel_find(p, &s->endpoint, m->peer, m->ctx);
+    if (c == NULL || m->to != HARK_PROCESS) return HARK_UNUSUAL;
+    struct hark_head h = {
+        HARK_KIND_NONE, HARK_APP, c->ctx, s->endpoint.me, c->peer, 0, 0, 0, ++c->sent};
+    hark_head_put(header, &h);
+    const struct hark_posted x = {h.ssn, 0, HARK_WIRE_HEAD, 0, false};
+    *posted = x;
+    return HARK_OK;
+}
+
+HARK_FN int hark_none_receive(struct hark *p, struct hark_bytes header)
+{
+    struct hark_none *s = (struct hark_none *)(void *)p;
+    struct hark_head h;
+    if (hark_head_get(&h, header, HARK_KIND_NONE) < 0 || h.type != HARK_APP ||
+        header.length != HARK_WIRE_HEAD || !hark_head_valid(&s->endpoint, &h))
+        return HARK_UNUSUAL;
+    return HARK_OK;
 }
 
 HARK_FN int hark_none_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)

@@ -2,8 +2,9 @@
  *
  * A new protocol is one header on this floor and one line in HARK_PROTOCOLS: name, kind, which
  * processes roll back (HARK_ROLLS_*), whether it needs the recovery process, further traits
- * (HARK_TRAIT_*), and a function that counts unstable determinants (NULL: there are none). Its
- * header has everything else: the functions of struct hark_protocol, and its options and help texts
+ * (HARK_TRAIT_*), a function that counts unstable determinants (NULL: there are none), and the two
+ * entries for the usual message (NULL: everything goes through step). Its header has everything
+ * else: the functions of struct hark_protocol, and its options and help texts
  * (struct hark_manual).
  */
 #ifndef HARK_REGISTRY_H
@@ -23,18 +24,20 @@ extern "C" {
 #endif
 
 #define HARK_PROTOCOLS(X)                                                                          \
-    X(none, HARK_KIND_NONE, 0, 0, 0, NULL)                                                         \
-    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL)                              \
+    X(none, HARK_KIND_NONE, 0, 0, 0, NULL, hark_none_post, hark_none_receive)                      \
+    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL, NULL, NULL)                  \
     X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_CLUSTER, 1,                                               \
-        HARK_TRAIT_GROUPS | HARK_TRAIT_RECLUSTERS | HARK_TRAIT_USUAL, NULL)                        \
-    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable)                       \
+        HARK_TRAIT_GROUPS | HARK_TRAIT_RECLUSTERS | HARK_TRAIT_USUAL | HARK_TRAIT_DIGESTS, NULL,   \
+        hark_hydee_post, hark_hydee_receive)                                                       \
+    X(scmel, HARK_KIND_SCMEL, HARK_ROLLS_PROCESS, 0, 0, hark_scmel_unstable, hark_scmel_post,      \
+        hark_scmel_receive)                                                                        \
     X(team, HARK_KIND_TEAM, HARK_ROLLS_CLUSTER, 0,                                                 \
         HARK_TRAIT_WANTS_OLD_CORE | HARK_TRAIT_WAVES | HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES,     \
-        hark_scmel_unstable)                                                                       \
+        hark_scmel_unstable, hark_scmel_post, hark_scmel_receive)                                  \
     X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES,       \
-        hark_scmel_unstable)                                                                       \
-    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, 0, NULL)                                       \
-    X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL)
+        hark_scmel_unstable, hark_scmel_post, hark_scmel_receive)                                  \
+    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, HARK_TRAIT_DIGESTS, NULL, NULL, NULL)          \
+    X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL, NULL, NULL)
 
 /* The i-th protocol from 0; NULL after the last. */
 HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i);
@@ -71,12 +74,13 @@ HARK_FN bool hark_protocol_reduces(
     const struct hark_protocol *protocol, bool asked, uint32_t copies);
 
 #if HARK_BODIES
-#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable)                           \
+#define HARK_PROTOCOL_ROW(name, kind, rolls, recovery, traits, unstable, post, receive)            \
     {#name, kind, rolls, recovery, traits, &hark_##name##_manual, &hark_##name##_shape,            \
         hark_##name##_size, hark_##name##_init, hark_##name##_step, hark_##name##_names,           \
-        hark_##name##_violated, hark_##name##_unrest, unstable, hark_##name##_describe},
+        hark_##name##_violated, hark_##name##_unrest, unstable, hark_##name##_describe, post,      \
+        receive},
 
-#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable)                          \
+#define HARK_PROTOCOL_STEP(name, kind, rolls, recovery, traits, unstable, post, receive)           \
     case kind: return hark_##name##_step(p, event, effects);
 
 static const struct hark_protocol hark_protocols[] = {HARK_PROTOCOLS(HARK_PROTOCOL_ROW)};

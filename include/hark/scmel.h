@@ -44,6 +44,7 @@
 #ifndef HARK_SCMEL_H
 #define HARK_SCMEL_H
 
+#include "causal/arrival.h"
 #include "causal/checkpoint.h"
 #include "causal/describe.h"
 #include "causal/recovery.h"
@@ -60,6 +61,9 @@ HARK_FN int hark_scmel_step(
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_scmel_violated(const struct hark *p);
 HARK_FN const char *hark_scmel_unrest(const struct hark *p);
+HARK_FN int hark_scmel_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
+    struct hark_posted *posted);
+HARK_FN int hark_scmel_receive(struct hark *p, struct hark_bytes header);
 HARK_FN void hark_scmel_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
@@ -113,6 +117,7 @@ static inline int hark_scmel_begin(
     s->k = c->copies ? c->copies : 1;
     if (s->k > others) s->k = others;
     hark_dets_init(&s->own, s->k);
+    s->usual = hark_scmel_usual(s);
     return teams == HARK_SCMEL_ALONE && mates != c->ranks ? HARK_EINVAL : HARK_OK;
 }
 
@@ -120,26 +125,6 @@ static inline int hark_scmel_begin(
 HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     return hark_scmel_begin(p, bytes, HARK_KIND_SCMEL, c, HARK_SCMEL_ALONE);
-}
-
-static inline bool hark_scmel_dets_ok(struct hark_scmel *s, const uint8_t *b, uint32_t n)
-{
-    struct hark_det x;
-    for (; n > 0; n--, b += hark_det_bytes(s->k))
-        if (!hark_det_read(&x, b, s->endpoint.ranks, s->k)) return false;
-    return true;
-}
-
-/* True if the message is well-formed. *dets: the number of its determinants. */
-static inline bool hark_scmel_message_ok(struct hark_scmel *s, const struct hark_head *h,
-    const uint8_t *b, uint32_t length, uint32_t *dets)
-{
-    if (length < 8 || hark_get32(b + 4) != s->k || !hark_scmel_belongs(s, h)) return false;
-    *dets = hark_get16(b);
-    if (h->src == s->endpoint.me && length != 8) return false;
-    return length == 8 + *dets * hark_det_bytes(s->k) +
-                         (hark_get16(b + 2) & ~HARK_SCMEL_WHOLE) * HARK_ACK_BYTES &&
-           hark_scmel_dets_ok(s, b + 8, *dets);
 }
 
 /* True if the control frame is well-formed. *dets: the number of its determinants. */
@@ -170,22 +155,6 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
     case HARK_S_RACK: return length == 16 && hark_scmel_rack_ok(s, h, b);
     default: return hark_wave_length_ok(h->type, length);
     }
-}
-
-/* Reserves room for all that a frame with `channels` channels and `dets` determinants may add,
- * before any state changes. */
-static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint32_t dets)
-{
-    struct hark *p = &s->head;
-    const struct hark_shape *shape = &hark_scmel_shape;
-    int status = hark_reserve(p, shape, &s->endpoint.channels, channels);
-    if (status >= 0 && dets) status = hark_pool_reserve(p, shape, &s->pool, dets);
-    if (status >= 0 && dets) status = hark_reserve(p, shape, &s->logs, dets);
-    if (status >= 0 && dets) status = hark_reserve(p, shape, &s->owed, dets);
-    if (status >= 0 && s->wave.mode != HARK_W_RUN)
-        status = hark_reserve(p, shape, &s->positions,
-            s->endpoint.channels.count + channels + s->logs.count + dets + 2 * s->groups.count + 1);
-    return status;
 }
 
 /* ReceiveMsg. Determinants and acknowledgements are taken whenever the incarnations are current,
@@ -387,7 +356,8 @@ static inline uint64_t hark_scmel_newest(struct hark_scmel *s)
     return t->count ? ((const struct hark_image *)hark_row(&s->head, t, t->count - 1))->id : 0;
 }
 
-HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+static inline int hark_scmel_step_any(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     int status = hark_step_begin(p, &s->endpoint, event, fx, s->gone);
@@ -409,6 +379,14 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     status = rests ? HARK_OK : hark_scmel_pump(s, fx);
     p->more = status == HARK_MORE;
     if (status != HARK_MORE) s->posting = 0;
+    return status;
+}
+
+HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_scmel *s = (struct hark_scmel *)(void *)p;
+    int status = hark_scmel_step_any(p, event, fx);
+    s->usual = hark_scmel_usual(s);
     return status;
 }
 
@@ -474,6 +452,7 @@ static inline bool hark_scmel_list_ok(
 HARK_FN const char *hark_scmel_violated(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
+    if (s->usual != hark_scmel_usual(s)) return "it is not known whether all is as usual";
     if (!hark_scmel_list_ok(p, &s->pool, &s->own))
         return "rsnMap is out of order, or its loose rows are miscounted";
     for (uint32_t i = 0; i < s->logs.count; i++) {
@@ -596,6 +575,7 @@ HARK_FN bool hark_scmel_accept(struct hark *p)
         if (((const struct hark_scmel_branch *)hark_row(p, &s->branches, i))->rank >=
             s->endpoint.ranks)
             return false;
+    s->usual = hark_scmel_usual(s);
     return true;
 }
 #endif /* HARK_BODIES */

@@ -256,6 +256,9 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(SPARE, "bytes behind a header are the embedder's, and were written")                         \
     X(TWIN_STEP, "the same state and event give other effects")                                    \
     X(TWIN_STATE, "the same state and event give another state")                                   \
+    X(POST, "post does not do what step does with the same SEND")                                  \
+    X(RECEIVE, "receive does not do what step does with the same ARRIVE and its DELIVER")          \
+    X(UNUSUAL, "post or receive has changed the state, and says that nothing happened")            \
     X(TWIN_PACK, "unpack does not give back what was packed")                                      \
     X(TWIN_EFULL, "a step that was refused has changed the state")
 #define LAB_VIOLATION(name, text) VIOLATED_##name,

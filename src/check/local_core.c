@@ -13,7 +13,8 @@ enum {
     SPARE = 4,
     EFFECTS = HARK_EFFECTS_ROOM + 4,
     BYTES = HARK_EFFECTS_BYTES + 128,
-    PACK = 1 << 17
+    PACK = 1 << 17,
+    USUAL_ROOM = 1 << 10 /* in a block without any, nothing is as usual */
 };
 
 static const struct hark_protocol *protocol_of(const struct lab *lab, uint32_t who)
@@ -33,10 +34,10 @@ static uint32_t who_of(const struct lab *lab, uint32_t rank)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-static uint32_t pack(struct lab *lab)
+static uint32_t pack_of(struct lab *lab, const struct hark *core)
 {
     static uint8_t bytes[PACK];
-    uint64_t n = hark_pack(lab->core, protocol_of(lab, lab->who_now)->shape, bytes, sizeof bytes);
+    uint64_t n = hark_pack(core, protocol_of(lab, lab->who_now)->shape, bytes, sizeof bytes);
     if (n > sizeof bytes) {
         lab_fail(lab, "a core's state is larger than this search expects");
         return 0;
@@ -44,6 +45,11 @@ static uint32_t pack(struct lab *lab)
     uint32_t part = intern_put(&lab->part, bytes, (uint32_t)n);
     if (part == 0) lab_starve(lab);
     return part;
+}
+
+static uint32_t pack(struct lab *lab)
+{
+    return pack_of(lab, lab->core);
 }
 
 /* The trees of the scenario, if the protocol has groups: one of multicasts on each, and one of
@@ -194,6 +200,78 @@ static void twin_check(struct lab *lab, const struct hark_event *e, int status)
     uint64_t n = hark_pack(lab->core, protocol->shape, one, sizeof one);
     if (hark_pack(lab->twin, protocol->shape, two, sizeof two) != n || memcmp(one, two, n) != 0)
         lab_violate(lab, VIOLATED_TWIN_STATE);
+}
+
+/* ---- the usual message ----------------------------------------------------------------------- */
+
+/* Are the effects of a SEND those that post() has told? */
+static bool posted_alike(const struct lab *lab, const struct hark_posted *posted,
+    const uint8_t *header, const struct hark_posting *m)
+{
+    const struct hark_effects *fx = &lab->fx;
+    if (fx->count != 1u + posted->retain || fx->at[0].type != HARK_TRANSMIT) return false;
+    const struct hark_transmit *x = &fx->at[0].u.transmit;
+    const struct hark_name *name = &x->name;
+    if (x->peer != m->peer || x->inc != posted->inc || x->determinants != posted->determinants ||
+        x->replay || x->header.length != posted->header_length ||
+        memcmp(x->header.at, header, posted->header_length) != 0)
+        return false;
+    if (name->peer != m->peer || name->ctx != m->ctx || name->way != HARK_OUT ||
+        name->to != HARK_PROCESS || name->ssn != posted->ssn)
+        return false;
+    return !posted->retain || (fx->at[1].type == HARK_RETAIN &&
+                                  memcmp(&fx->at[1].u.retain.name, name, sizeof *name) == 0);
+}
+
+/* What post() or receive() makes of the state before a step. */
+struct usual {
+    int status; /* HARK_UNUSUAL also if the protocol has no such entry, or the event none */
+    struct hark_posted posted;
+    uint8_t header[HARK_POSTED_BYTES];
+    uint32_t after; /* the state, packed */
+};
+
+/* Before a step: does it to the twin, or nothing. `before`: the core, packed. */
+static void usual_try(struct lab *lab, const struct hark_event *e, uint32_t before, struct usual *u)
+{
+    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    u->status = HARK_UNUSUAL;
+#ifdef LAB_STEP_ALONE /* test/mutants/run.sh: what is wrong with step is to be seen by itself */
+    return;
+#endif
+    bool post = e->type == HARK_SEND && protocol->post;
+    if (!post && !(e->type == HARK_ARRIVE && protocol->receive)) return;
+    twin_make(lab, before);
+    if (lab->failed || !twin_grow(lab, lab->twin_bytes + USUAL_ROOM)) return;
+    hark_grow(lab->twin, lab->twin_bytes);
+    u->status = post ? protocol->post(lab->twin, &e->u.send, u->header, &u->posted)
+                     : protocol->receive(lab->twin, e->u.frame.header);
+    u->after = pack_of(lab, lab->twin);
+    if (u->status == HARK_UNUSUAL && u->after != before) lab_violate(lab, VIOLATED_UNUSUAL);
+}
+
+/* After it: the step has done the same. What follows a step that has more effects is not usual. */
+static void usual_check(
+    struct lab *lab, const struct hark_event *e, int status, const struct usual *u)
+{
+    static struct hark_effect effects[EFFECTS];
+    static uint8_t bytes[BYTES];
+    if (u->status == HARK_UNUSUAL) return;
+    const bool post = e->type == HARK_SEND;
+    bool alike = u->status == HARK_OK && status == HARK_OK;
+    if (alike && post) {
+        alike = posted_alike(lab, &u->posted, u->header, &e->u.send) && pack(lab) == u->after;
+    } else if (alike) {
+        struct hark_effects fx = {
+            .at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
+        struct hark_event deliver = {.type = HARK_DELIVER};
+        deliver.u.frame = e->u.frame;
+        alike = lab->fx.count == 1 && lab->fx.at[0].type == HARK_HANDUP;
+        if (alike) twin_make(lab, pack(lab));
+        alike = alike && !lab->failed && twin_step(lab, &deliver, &fx) == HARK_OK &&
+                fx.count == 0 && pack_of(lab, lab->twin) == u->after;
+    }
+    if (!alike && !lab->failed) lab_violate(lab, post ? VIOLATED_POST : VIOLATED_RECEIVE);
 }
 
 static bool spared(const struct hark_effects *fx)
@@ -525,8 +603,19 @@ void core_traps(void)
     sigaction(SIGTRAP, &a, NULL);
 }
 
-/* The step, and the twin's. */
-static int guarded(struct lab *lab, const struct hark_event *e)
+static void guarded_try(
+    struct lab *lab, const struct hark_event *e, uint32_t before, struct usual *usual)
+{
+    if (sigsetjmp(trap_back, 0)) lab_violate(lab, VIOLATED_TRAPPED);
+    else {
+        trap_armed = 1;
+        usual_try(lab, e, before, usual);
+    }
+    trap_armed = 0;
+}
+
+/* The step, the twin's, and whether the entries for the usual message have done the same. */
+static int guarded(struct lab *lab, const struct hark_event *e, const struct usual *usual)
 {
     if (sigsetjmp(trap_back, 0)) {
         trap_armed = 0;
@@ -537,6 +626,7 @@ static int guarded(struct lab *lab, const struct hark_event *e)
     int status = protocol_of(lab, lab->who_now)->step(lab->core, e, &lab->fx);
     if (status == HARK_EFULL) lab_fail(lab, "a core needs a larger block than this search gives");
     if (!lab->failed) twin_check(lab, e, status);
+    if (!lab->failed) usual_check(lab, e, status, usual);
     trap_armed = 0;
     return status;
 }
@@ -557,7 +647,10 @@ int core_step(
     }
     depth++;
     if (lab->observe) lab->observe(lab->observer, event, NULL);
-    twin_make(lab, pack(lab));
+    const uint32_t before = pack(lab);
+    struct usual usual;
+    guarded_try(lab, event, before, &usual);
+    twin_make(lab, before);
     do {
         lab->fx = (struct hark_effects){.at = effects[depth - 1],
             .room = EFFECTS,
@@ -565,7 +658,8 @@ int core_step(
             .bytes_room = BYTES,
             .spare = SPARE};
         memset(bytes[depth - 1], 0xa5, BYTES);
-        status = guarded(lab, &e);
+        status = guarded(lab, &e, &usual);
+        usual.status = HARK_UNUSUAL; /* what continues is the step's */
         if (lab->failed) break;
         if (status < 0) lab_violate(lab, VIOLATED_REFUSED);
         if (status < 0 || status == HARK_WAIT) break;

@@ -100,7 +100,7 @@ static inline int hark_pessimist_pump(struct hark_scmel *s, struct hark_effects 
 }
 
 /* As hark_scmel_step, with its own send and its own pump; there are no groups. */
-HARK_FN int hark_pessimist_step(
+static inline int hark_pessimist_step_any(
     struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
@@ -117,6 +117,15 @@ HARK_FN int hark_pessimist_step(
     }
     status = hark_pessimist_pump(s, fx);
     p->more = status == HARK_MORE;
+    return status;
+}
+
+HARK_FN int hark_pessimist_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_scmel *s = (struct hark_scmel *)(void *)p;
+    int status = hark_pessimist_step_any(p, event, fx);
+    s->usual = hark_scmel_usual(s); /* hark_scmel_violated looks at it */
     return status;
 }
 

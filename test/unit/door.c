@@ -421,9 +421,12 @@ static void test_violated_hydee(void **state)
         protocol->violated, &c->pos.transmitted, 0, "a message is delayed though no recovery runs");
     says(protocol->violated, &c->pos.first, 3, "the log begins behind its end");
     says(protocol->violated, &c->pos.first, 2, NULL); /* all trimmed */
+    says32(protocol->violated, &s->usual, 0, "it is not known whether all is as usual");
     s->recovering = 1;
+    s->usual = 0;
     says(protocol->violated, &c->pos.transmitted, 0, NULL);
     s->recovering = 0;
+    s->usual = 1;
     says32(protocol->unrest, &s->recovering, 1, "recovery is not over here");
 }
 

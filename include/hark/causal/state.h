@@ -181,6 +181,7 @@ struct hark_scmel {
     uint32_t forward;                /* a multicast is being forwarded: next branch + 1 */
     uint32_t forwarded_determinants; /* scratch: how many determinants are forwarded with it */
     uint32_t posting;                /* scratch: ctx of the multicast that this step posts */
+    uint32_t usual, pad;             /* scratch: 1: hark_scmel_usual(), as of the last step */
     /* A reduction may be complete; combine_at: the group whose COMBINE is going out, + 1;
      * combine_next: its next branch, + 1. */
     uint32_t combine;

@@ -106,6 +106,17 @@ static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
            c->pos.digests.width == 1;
 }
 
+/* Neither a failure nor a checkpoint nor a fragment is on its way, so a message has no effects but
+ * its own. */
+static inline bool hark_hydee_usual(const struct hark_hydee *s)
+{
+    const struct hark_endpoint *e = &s->endpoint;
+    return !(s->gone | s->head.more | s->recovering | s->busy | e->awaiting | e->offer |
+               e->waiting.count | e->beyond.count | (s->flags & HARK_EXACT_GATE) |
+               s->wave.in_checkpoint_call) &&
+           s->wave.mode == HARK_W_RUN && hark_step_rests(e, &s->wave);
+}
+
 /* True if steps can use an unpacked state. Missing numbers of the log need no check: steps look
  * them up and handle an absent one. */
 HARK_FN bool hark_hydee_accept(struct hark *p)
@@ -137,6 +148,7 @@ HARK_FN bool hark_hydee_accept(struct hark *p)
         if (c->channel.flags & HARK_HYDEE_GROUP && hark_hydee_group(s, c->channel.ctx) == NULL)
             return false;
     }
+    s->usual = hark_hydee_usual(s);
     return hark_contexts_ok(p, &s->endpoint, &hark_hydee_exchange);
 }
 /* ---- frames ---------------------------------------------------------------------------------- */

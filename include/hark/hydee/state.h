@@ -91,6 +91,7 @@ struct hark_hydee {
     uint64_t report_at;                  /* ... and ssn on that channel */
     uint32_t busy;                       /* 1: hark_hydee_pump may have something to send */
     uint32_t gone;                       /* 1: rolled back, no event is legal any more */
+    uint32_t usual, pad3;                /* scratch: 1: hark_hydee_usual(), as of the last step */
     uint32_t groups_configured;          /* groups of the configuration that I belong to */
     uint32_t waves_all;                  /* 1: HARK_WAVES_ALL */
     /* Index in `map` of the map in force, which holds my cluster; the other one holds my cluster in
