@@ -87,8 +87,19 @@ int main(int argc, char **argv)
     char *at = malloc((size_t)size + 1);
     if (turns == NULL || at == NULL || window < 1 || window > WINDOW_MAX) return 2;
     memset(at, 1, (size_t)size + 1);
-    for (int i = 0; i < 50; i++) exchange(at, size, me, i % 2);
-    if (CHECKPOINT() < 0) return 1; /* what came before is not recorded any more from here on */
+    /* As in a program that lives long: checkpoints have freed the memory of as many messages. */
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < count * window; i++) exchange(at, size, me, i % 2);
+        if (CHECKPOINT() < 0) return 1;
+    }
+    for (int i = 0; i < 3; i++) /* until the images that need those messages are gone */
+        if (CHECKPOINT() < 0) return 1;
+    /* From here on one of the two waits without looking for messages. So the other must have left
+     * its checkpoint, which may need an answer. */
+    for (int i = 0; i < 40; i++) {
+        exchange(at, size, me, i % 2);
+        usleep(10000); /* until the last image is durable, and that has been said */
+    }
     for (unsigned long turn = 0; turn < 2ul * (unsigned long)count; turn++) {
         bool sends = (turn % 2 == 0) == (me == 0);
         while (atomic_load(turns) < 2 * turn + !sends) sched_yield();

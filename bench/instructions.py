@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Instructions of one send and one receive whose message is already there, by layer (callgrind).
 
-instructions.py BUILD [--size BYTES] [--window N] [--most ROW=N]... [PROTOCOL[=CLUSTERS] | mpich | openmpi]...
+instructions.py BUILD [--size BYTES] [--window N] [--mpi mpich|openmpi] [--most ROW=N]... [--top N] [--keep DIRECTORY] [PROTOCOL[=CLUSTERS] | mpich | openmpi]...
 
 BUILD is a build directory with debugging information (-Ddebug=true): callgrind needs it to tell files apart.
 Each row is a run of two processes. A window of messages is sent while nobody receives, then received while
-nobody sends; --window 1, the default, is a ping-pong. The same build gives the same counts on every machine.
-With --most the command exits with 1 if a row needs more than N instructions.
+nobody sends; --window 1, the default, is a ping-pong. (A window larger than a transport takes from a sender
+while its receiver does not look, some 4 KiB, would wait for ever, and so would determinants that wait for an answer.) The same build gives the same counts on every machine.
+--mpi: the same program as an MPI program, with hark as the MPI library. --top: also the N files with the most.
+--keep: puts callgrind's files there, for callgrind_annotate. With --most the command exits with 1 if a row needs more than N instructions.
 """
 import argparse, os, pathlib, re, shutil, subprocess, sys, tempfile
 
-COUNT = 1000
+MESSAGES = 1000
 # By the file that a line stands in, also where the compiler has put it into another function. The first that fits.
 LAYERS = [("log", r"payload_log|src/store/log"), ("core", r"include/hark/"), ("driver", r"src/driver/|src/core"), ("transport", r"transports/"),
           ("process", r"src/process/|src/app|src/mpi/|bench/")]
@@ -42,13 +44,14 @@ def layer(name):
     return "libraries"
 
 
-def run(build, row, size, window, mpi, top):
+def run(build, row, size, window, mpi, top, keep):
     protocol, _, clusters = row.partition("=")
+    count = max(20, MESSAGES // window)
     work = tempfile.mkdtemp(prefix="hark-instructions-")
     try:
         tool = ["valgrind", "-q", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=measured_send",
                 "--toggle-collect=measured_receive", f"--callgrind-out-file={work}/out.%p"]
-        arguments = [work, str(size), str(COUNT), str(window)]
+        arguments = [work, str(size), str(count), str(window)]
         if protocol in ("mpich", "openmpi"):
             start = ["mpiexec." + protocol, "-n", "2"] if protocol == "mpich" else \
                 ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
@@ -56,7 +59,7 @@ def run(build, row, size, window, mpi, top):
             subprocess.run(["mpicc." + protocol, "-O2", "-g", "-DMPI", "-o", program[0],
                             str(pathlib.Path(__file__).parent / "instructions.c")], check=True)
         else:
-            options = ["--protocol", protocol, "--interval", "0", "--store", f"{work}/store"]
+            options = ["--protocol", protocol, "--interval", "1ms", "--store", f"{work}/store"]
             if protocol in ("hydee", "sendet", "team", "camel"): options += ["--clusters", clusters or "2"]
             start = [f"{build}/src/cli/hark", "run", "-n", "2"] + options
             program = [f"{build}/bench/instructions"]
@@ -72,12 +75,12 @@ def run(build, row, size, window, mpi, top):
             for name, cost in counts(out).items(): files[name] = files.get(name, 0) + cost
         if top:
             for name, cost in sorted(files.items(), key=lambda pair: -pair[1])[:top]:
-                print(f"    {cost / (2 * COUNT * window):8.1f}  {name}", file=sys.stderr)
-        if top and shutil.which("callgrind_annotate"):
-            for out in pathlib.Path(work).glob("out.*"):
-                shutil.copy(out, f"/tmp/callgrind.{row.replace('=', '-').replace(';', '_')}.{out.name}")
+                print(f"    {cost / (2 * count * window):8.1f}  {name}", file=sys.stderr)
+        if keep:
+            for i, out in enumerate(sorted(pathlib.Path(work).glob("out.*"))):
+                shutil.copy(out, pathlib.Path(keep) / f"callgrind.{protocol}.{i}")
         layers = {}
-        for name, cost in files.items(): layers[layer(name)] = layers.get(layer(name), 0) + cost / (2 * COUNT * window)
+        for name, cost in files.items(): layers[layer(name)] = layers.get(layer(name), 0) + cost / (2 * count * window)
         return layers
     finally: shutil.rmtree(work)
 
@@ -90,6 +93,7 @@ def main():
     parser.add_argument("--mpi", choices=["mpich", "openmpi"])
     parser.add_argument("--most", action="append", default=[])
     parser.add_argument("--top", type=int, default=0)
+    parser.add_argument("--keep")
     parser.add_argument("rows", nargs="*", default=[])
     given = parser.parse_intermixed_args()
     if not shutil.which("valgrind"): sys.exit("instructions.py: valgrind is not installed")
@@ -100,7 +104,7 @@ def main():
     print("|-|" + "-:|" * (1 + len(columns)))
     over = []
     for row in rows:
-        layers = run(given.build, row, given.size, given.window, given.mpi, given.top)
+        layers = run(given.build, row, given.size, given.window, given.mpi, given.top, given.keep)
         total = sum(layers.values())
         print(f"| {row} | {total:.0f} | " + " | ".join(f"{layers.get(name, 0):.0f}" for name in columns) + " |", flush=True)
         if row in most and total > most[row]: over.append(f"{row}: {total:.0f} instructions, at most {most[row]} expected")

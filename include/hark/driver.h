@@ -63,6 +63,22 @@ struct hark_driver_figures {
     uint64_t image_ns; /* no total: the time of the last image, from CAPTURE until it was durable */
 };
 
+/* A receive that waits. The first message that fits it and arrives whole is delivered into it at
+ * once; handup is not called for it. */
+struct hark_awaited {
+    /* Fits it: what comes from `from` (HARK_RECOVERY: from anybody) with this context, and with a
+     * tag that is equal to `tag` in the bits of `mask`. */
+    uint32_t from;
+    uint16_t ctx;
+    bool done; /* it has been delivered: */
+    uint32_t source;
+    int64_t tag, mask; /* `tag` is now the message's */
+    uint64_t length;   /* of the payload; of a longer one than `room` the end is dropped */
+    uint64_t ssn;
+    void *data;
+    uint64_t room;
+};
+
 /* A section of the embedder's in an image. */
 struct hark_region {
     uint64_t id;
@@ -192,6 +208,13 @@ int hark_driver_poll(struct hark_driver *d);
 /* The owner has nothing to do: lets the core send what it has postponed, then sleeps (milliseconds
  * < 0: no limit). */
 int hark_driver_wait(struct hark_driver *d, int milliseconds);
+/* From now on *awaited waits, until it is done, or until the next call; NULL: nothing waits.
+ * Nothing that was handed up and not delivered may fit it, and no earlier receive of the owner's
+ * may fit what fits it. It is only used where the protocol has an entry for the usual message;
+ * else, or when a message is not as usual, handup is called. */
+void hark_driver_await(struct hark_driver *d, struct hark_awaited *awaited);
+/* hark_driver_poll() while *awaited waits; nothing waits afterwards. */
+int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited);
 /* In the handup hook: the owner has what it waited for, so the present poll may leave other frames
  * in the transport. */
 void hark_driver_enough(struct hark_driver *d);

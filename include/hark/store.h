@@ -146,6 +146,9 @@ int hark_log_open(struct hark_log **log, const struct hark_log_config *config, c
  * same call succeeds once there is room again. HARK_L_EINVAL, HARK_L_EFULL, HARK_L_EMEMORY. */
 int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
     const struct hark_log_part *part, uint32_t count);
+/* The same of a payload with eight bytes behind it: `number`, as it lies in memory. */
+int hark_log_add(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
+    const void *payload, uint64_t length, uint64_t number);
 /* The same without copying: *at is room for `length` bytes, which the caller fills before any call
  * on this log reads the entry. The entry stays at that address until it is trimmed. Only for a log
  * that does not spill. */

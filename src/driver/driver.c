@@ -80,6 +80,8 @@ static inline int perform(
     case HARK_COMBINE: return hark_driver_combine(d, &x->u.combine.name, x->u.combine.part);
     case HARK_ROLLBACK:
         d->gone = true;
+        d->post = NULL;
+        d->awaited = NULL;
         d->hooks.rollback(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_EGONE;
     default:
@@ -252,7 +254,7 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->protocol = c->protocol;
     d->store = c->store;
     d->hooks = c->hooks;
-    d->digest = c->digest;
+    d->digest = c->digest && c->protocol->traits & HARK_TRAIT_DIGESTS;
     d->groups = c->core.group_count > 0;
     d->me = c->core.me;
     d->ranks = c->core.ranks;
@@ -260,6 +262,11 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->queued_most = queued_most(c->log.limit);
     d->log_spills = c->log.spill != NULL;
     d->figures = c->figures ? c->figures : &d->own;
+    d->causal = c->protocol->unstable != NULL;
+    if (c->hooks.observe == NULL) {
+        d->post = c->protocol->post;
+        d->receive = c->protocol->receive;
+    }
     d->fx.room = 64;
     d->fx.spare = ENVELOPE;
     d->fx.bytes_room = 65536 + HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * ENVELOPE;
@@ -337,16 +344,21 @@ const struct hark *hark_driver_core(const struct hark_driver *d)
 
 /* ---- the application's events ---------------------------------------------------------------- */
 
-/* A digest of the payload: all of it up to a few KiB, beyond that its ends and samples between. */
-static uint64_t digest_of(const void *payload, uint64_t length, int64_t tag)
+enum { WHOLE = 4096, PIECE = 512, PIECES = 8 }; /* bytes of a payload that are digested */
+
+HARK_COLD uint64_t digest_of_samples(const void *payload, uint64_t length, uint64_t seed)
 {
-    enum { WHOLE = 4096, PIECE = 512, PIECES = 8 };
-    uint64_t seed = (uint64_t)tag;
-    if (length <= WHOLE) return XXH3_64bits_withSeed(payload, length, seed);
     uint64_t stride = (length - PIECE) / (PIECES - 1);
     for (uint64_t i = 0; i < PIECES; i++)
         seed = XXH3_64bits_withSeed((const uint8_t *)payload + i * stride, PIECE, seed);
     return seed;
+}
+
+/* A digest of the payload: all of it up to a few KiB, beyond that its ends and samples between. */
+static inline uint64_t digest_of(const void *payload, uint64_t length, int64_t tag)
+{
+    return length <= WHOLE ? XXH3_64bits_withSeed(payload, length, (uint64_t)tag)
+                           : digest_of_samples(payload, length, (uint64_t)tag);
 }
 
 int hark_driver_ask_checkpoint(struct hark_driver *d, uint32_t *rank)
@@ -402,8 +414,27 @@ static inline int post(
                : hark_driver_retain(d, &x[1].u.retain.name, subject);
 }
 
-static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx,
-    int64_t tag, const void *payload, uint64_t length)
+/* The end of a send: waits until *left frames have gone. */
+static inline int send_done(struct hark_driver *d, int status, uint64_t length, uint32_t *left)
+{
+    if (status < 0) {
+        hark_driver_outgoing_abandon(d, left);
+        return status;
+    }
+    driver_count(&d->figures->messages, 1);
+    driver_count(&d->figures->bytes, length);
+    while (*left) { /* back-pressure: the transport has not taken all of it */
+        status = wait_a_round(d);
+        if (status >= 0) continue;
+        hark_driver_outgoing_abandon(d, left); /* the payload is the caller's again */
+        return status;
+    }
+    return d->self_head ? hark_driver_self(d) : HARK_D_OK;
+}
+
+/* Through the door of the core. Out of line: most sends need no more than send_usual(). */
+HARK_COLD int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int64_t tag,
+    const void *payload, uint64_t length)
 {
     uint32_t left = 0;
     struct subject subject = {.payload = payload, .length = length, .tag = tag, .left = &left};
@@ -418,25 +449,69 @@ static inline int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint
         status = wait_a_round(d);
         if (status >= 0) status = post(d, &e, &subject);
     }
-    if (status < 0) {
-        hark_driver_outgoing_abandon(d, &left);
-        return status;
-    }
-    driver_count(&d->figures->messages, 1);
-    driver_count(&d->figures->bytes, length);
-    while (left) { /* back-pressure: the transport has not taken all of it */
-        status = wait_a_round(d);
-        if (status >= 0) continue;
-        hark_driver_outgoing_abandon(d, &left); /* the payload is the caller's again */
-        return status;
-    }
-    return d->self_head ? hark_driver_self(d) : HARK_D_OK;
+    return send_done(d, status, length, &left);
+}
+
+/* The core has posted a message, and the transport has not taken it at once. */
+HARK_COLD int post_later(struct hark_driver *d, const struct hark_posting *m,
+    const struct hark_posted *posted, int64_t tag, const void *payload)
+{
+    uint32_t left = 0;
+    const struct hark_transmit x = {.peer = m->peer,
+        .inc = posted->inc,
+        .name = {m->peer, m->ctx, HARK_OUT, HARK_PROCESS, posted->ssn},
+        .header = {d->fx.bytes, posted->header_length},
+        .determinants = posted->determinants};
+    struct subject subject = {.payload = payload, .length = m->length, .tag = tag, .left = &left};
+    int status = hark_driver_transmit(d, &x, &subject);
+    if (status >= 0 && posted->retain) status = hark_driver_retain(d, &x.name, &subject);
+    status = send_done(d, status, m->length, &left);
+    return status < 0 ? status : HARK_D_OK; /* it is sent, whatever else has moved */
+}
+
+/* A message that is as most are: no step, and no effects. HARK_D_OK or a failure; or 1, and nothing
+ * has happened. */
+static inline int send_usual(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
+    const void *payload, uint64_t length)
+{
+    if (d->post == NULL || d->waiting_count | d->polling || to == d->me || length >= LENT_PAYLOAD)
+        return 1;
+    struct hark_posted posted;
+    const struct hark_posting m = {.peer = to,
+        .ctx = ctx,
+        .length = length,
+        .digest = d->digest ? digest_of(payload, length, tag) : 0};
+    uint8_t *header = d->fx.bytes;
+    if (d->post(d->core, &m, header, &posted) != HARK_OK) return 1;
+    hark_put64(header + posted.header_length, (uint64_t)tag);
+    struct hark_outgoing f = {.to = to, .inc = posted.inc};
+    f.header.at = header;
+    f.header.length = posted.header_length + ENVELOPE;
+    f.part[0].at = payload;
+    f.part[0].length = length;
+    if (d->transport->ops->send(d->transport, &f) != HARK_T_OK)
+        return post_later(d, &m, &posted, tag, payload);
+    HARK_POINT("sent", d->me);
+    struct hark_driver_figures *figures = d->figures;
+    driver_count(&figures->frames_out, 1);
+    driver_count(&figures->messages, 1);
+    driver_count(&figures->bytes, length);
+    driver_count(&figures->piggyback_bytes, posted.header_length - HARK_WIRE_HEAD);
+    if (posted.determinants) driver_count(&figures->determinants_piggybacked, posted.determinants);
+    if (!posted.retain) return HARK_D_OK;
+    int status =
+        hark_log_add(d->log, to, ctx, posted.ssn, payload, length, HARK_LITTLE64((uint64_t)tag));
+    if (status < 0) return hark_driver_log_failed(d, status);
+    hark_driver_log_figures(d);
+    return HARK_D_OK;
 }
 
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length)
 {
     if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    int status = send_usual(d, to, ctx, tag, payload, length);
+    if (status <= 0) return status;
     return send_to(d, HARK_PROCESS, to, ctx, tag, payload, length);
 }
 
@@ -449,7 +524,7 @@ int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, i
 /* A causal protocol makes a determinant of every delivery and of every look. */
 static void choice_made(struct hark_driver *d)
 {
-    if (d->protocol->unstable) driver_count(&d->figures->determinants_created, 1);
+    if (d->causal) driver_count(&d->figures->determinants_created, 1);
 }
 
 static int chosen(struct hark_driver *d, const struct hark_message *m, uint32_t type)
@@ -547,13 +622,9 @@ int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const c
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-int hark_driver_poll(struct hark_driver *d)
+/* What follows a look at the transport. `n`: what it said. */
+HARK_COLD int polled(struct hark_driver *d, int n, uint64_t left)
 {
-    if (d->gone) return HARK_D_EGONE;
-    uint64_t left = d->left;
-    d->polling = true;
-    int n = d->transport->ops->poll(d->transport);
-    d->polling = false;
     if (n < 0)
         return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     if (d->gone) return HARK_D_EGONE;
@@ -563,6 +634,24 @@ int hark_driver_poll(struct hark_driver *d)
     int status = own ? hark_driver_self(d) : HARK_D_OK;
     if (status >= 0 && d->waiting_count) status = hark_driver_flush(d);
     return status < 0 ? status : n + own + (d->left != left);
+}
+
+static inline int poll_now(struct hark_driver *d)
+{
+    uint64_t left = d->left;
+    d->polling = true;
+    int n = d->transport->ops->poll(d->transport);
+    d->polling = false;
+    if (__builtin_expect(
+            n < 0 || d->gone || d->error[0] || d->self_head || d->waiting_count || d->left != left,
+            0))
+        return polled(d, n, left);
+    return n;
+}
+
+int hark_driver_poll(struct hark_driver *d)
+{
+    return d->gone ? HARK_D_EGONE : poll_now(d);
 }
 
 int hark_driver_wait(struct hark_driver *d, int milliseconds)
@@ -580,6 +669,20 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
     if (status < 0)
         return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     return hark_driver_poll(d);
+}
+
+void hark_driver_await(struct hark_driver *d, struct hark_awaited *awaited)
+{
+    d->awaited = d->receive && !d->gone ? awaited : NULL;
+}
+
+int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited)
+{
+    if (d->gone) return HARK_D_EGONE;
+    if (d->receive) d->awaited = awaited;
+    int status = poll_now(d);
+    d->awaited = NULL;
+    return status;
 }
 
 void hark_driver_enough(struct hark_driver *d)

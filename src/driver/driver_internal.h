@@ -91,6 +91,13 @@ struct hark_driver {
     struct hark_driver_figures *figures;
     struct placing *placings;
     bool gone, lends, digest, polling;
+    bool causal; /* deliveries have determinants */
+    /* The protocol's entries for the usual message, and the receive that waits for one; NULL: none,
+     * or somebody looks on. */
+    int (*post)(struct hark *p, const struct hark_posting *message, uint8_t *header,
+        struct hark_posted *posted);
+    int (*receive)(struct hark *p, struct hark_bytes header);
+    struct hark_awaited *awaited;
     bool groups;   /* messages are passed on */
     bool offering; /* held frames are being given again */
     bool later;    /* a STORED that the effects of the present step brought about */
@@ -152,6 +159,13 @@ static inline void driver_set(uint64_t *figure, uint64_t value)
     __atomic_store_n(figure, value, __ATOMIC_RELAXED);
 }
 
+static inline void hark_driver_log_figures(struct hark_driver *d)
+{
+    uint64_t bytes = hark_log_bytes(d->log);
+    driver_set(&d->figures->log_bytes, bytes);
+    if (bytes > d->figures->log_bytes_peak) driver_set(&d->figures->log_bytes_peak, bytes);
+}
+
 /* In the log a group is no rank; nor is a child whose contribution has come, or what all children
  * of the root contributed. Of a group, what is combined is beside what this process contributed. */
 #define LOG_GROUP 0x80000000u
@@ -185,6 +199,7 @@ void hark_driver_outgoing_free(struct hark_driver *d);
 
 int hark_driver_retain(
     struct hark_driver *d, const struct hark_name *name, const struct subject *subject);
+int hark_driver_log_failed(struct hark_driver *d, int status); /* in words of the driver */
 /* Where the log has it, without the envelope. */
 int hark_driver_in_log(struct hark_driver *d, const struct hark_name *name, struct hark_part *part);
 /* As hark_driver_retain, but the payload itself is still to be copied to *at. */
@@ -192,7 +207,6 @@ int hark_driver_reserve(
     struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
 void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name);
-void hark_driver_log_figures(struct hark_driver *d);
 int hark_driver_later(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 /* image.c */

@@ -31,7 +31,7 @@ void hark_driver_log_trim(struct hark_driver *d, const struct hark_name *name)
         hark_log_trim(d->log, hark_driver_log_peer(name, true), name->ctx, name->ssn);
 }
 
-static int log_failed(struct hark_driver *d, int status)
+int hark_driver_log_failed(struct hark_driver *d, int status)
 {
     int what = status == HARK_L_EFULL ? HARK_D_ELOG : HARK_D_ESYSTEM;
     return hark_driver_fail(d, what, "payload log", hark_log_error(d->log));
@@ -49,7 +49,7 @@ int hark_driver_retain(
     hark_put64(envelope, (uint64_t)subject->tag);
     int status =
         hark_log_retain(d->log, hark_driver_log_peer(name, arrived), name->ctx, name->ssn, part, 2);
-    if (status < 0) return log_failed(d, status);
+    if (status < 0) return hark_driver_log_failed(d, status);
     hark_driver_log_figures(d);
     if (d->waiting_count) hark_driver_from_log(d, name);
     return HARK_D_OK;
@@ -60,16 +60,9 @@ int hark_driver_reserve(
 {
     int status = hark_log_reserve(d->log, hark_driver_log_peer(name, false), name->ctx, name->ssn,
         subject->length + ENVELOPE, at);
-    if (status < 0) return log_failed(d, status);
+    if (status < 0) return hark_driver_log_failed(d, status);
     hark_put64((uint8_t *)*at + subject->length, (uint64_t)subject->tag);
     subject->retained = true;
     hark_driver_log_figures(d);
     return HARK_D_OK;
-}
-
-void hark_driver_log_figures(struct hark_driver *d)
-{
-    uint64_t bytes = hark_log_bytes(d->log);
-    driver_set(&d->figures->log_bytes, bytes);
-    if (bytes > d->figures->log_bytes_peak) driver_set(&d->figures->log_bytes_peak, bytes);
 }

@@ -311,7 +311,7 @@ bool hark_app_unready(void)
 /* The log has a limit and can not spill. From half of it on, and again at each further eighth, the
  * receiver that pins most is asked to checkpoint; at the limit this process waits until that has
  * helped. */
-static void wait_for_log(size_t length)
+HARK_COLD void wait_for_log(size_t length)
 {
     static unsigned asked_at;
     unsigned share;

@@ -89,7 +89,10 @@ struct app {
     enum hark_waits_for what;          /* it waits for */
     const struct hark_request *sought; /* the message, or one of them */
     size_t sought_count;
-    bool delivering;                   /* a DELIVER step is under way */
+    bool delivering;                    /* a DELIVER step is under way */
+    const struct hark_awaited *awaited; /* what the driver delivers into by itself, NULL: nothing */
+    bool unobserved; /* as of the last delivery: no trace, recording or the like wants to hear of
+                      * one; once that is so it stays so */
     struct hark_message *first, *last; /* handed up and not matched, oldest first */
     unsigned posted_more;              /* receives posted, beyond the first; */
     unsigned untaken_more;             /* and messages not matched */

@@ -62,6 +62,14 @@ static inline void fill(struct hark_request *r, const struct hark_message *m)
     r->reserved = false;
 }
 
+/* What follows a delivery. */
+static inline void delivered(void)
+{
+    hark_app.looks = 0;
+    atomic_store_explicit(&P.slot->position, ++hark_app.own[3], memory_order_relaxed);
+    HARK_POINT("delivered", P.setup.rank);
+}
+
 /* The delivery: false if the protocol says not now. m is still to be dropped. */
 static bool deliver(struct hark_request *r, struct hark_message *m)
 {
@@ -72,17 +80,18 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
     if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
     if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
     fill(r, m);
+    hark_driver_await(P.driver, NULL);
     if (hark_prologue.recording) hark_prologue_delivered(m);
-    hark_app.looks = 0;
     if (r == hark_app.waiting) hark_driver_enough(P.driver);
     if (P.trace) hark_observe_delivered(m);
     if (P.recorder) hark_recorder_delivered(P.recorder, m->from, hark_queue_context(m), m->ssn);
-    atomic_store_explicit(&P.slot->position, ++hark_app.own[3], memory_order_relaxed);
+    delivered();
     if (hark_app.catch_up && hark_app.own[3] >= hark_app.catch_up) {
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
         hark_app.catch_up = 0;
     }
-    HARK_POINT("delivered", P.setup.rank);
+    hark_app.unobserved = !hark_prologue.recording && !P.trace && !P.recorder && !P.setup.kill_at &&
+                          !hark_app.catch_up;
     if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
         kill(getpid(), SIGKILL); /* asked for on the command line: to see recovery */
         pause();
@@ -159,6 +168,13 @@ static inline void take(struct hark_request *r)
 
 /* ---- hooks of the driver --------------------------------------------------------------------- */
 
+/* Has the receive that waits its message already, though it does not know yet? A transport may
+ * bring more in one look. */
+static inline bool has_its_message(void)
+{
+    return hark_app.awaited && hark_app.awaited->done;
+}
+
 /* Straight into the waiting receive's memory, if no other message and no other receive has a claim.
  */
 void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t wire_tag, uint64_t length)
@@ -168,10 +184,11 @@ void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t wire_t
     struct hark_request *r = hark_app.waiting;
     (void)self;
     if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || r->land ||
-        !hark_queue_fits(r, from, ctx, tag))
+        has_its_message() || !hark_queue_fits(r, from, ctx, tag))
         return NULL;
     if (hark_queue_first(r) || hark_queue_claimant_of(r, from, ctx, tag, NULL) != r) return NULL;
     r->reserved = true;
+    hark_driver_await(P.driver, NULL);
     return r->data;
 }
 
@@ -196,6 +213,7 @@ static void keep(struct hark_message *m)
     m = hark_driver_keep(P.driver, m);
     if (m == NULL) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
     hark_queue_add(m);
+    hark_driver_await(P.driver, NULL); /* it may come before what is waited for */
 }
 
 void hark_app_handup(void *self, struct hark_message *m)
@@ -210,7 +228,7 @@ void hark_app_handup(void *self, struct hark_message *m)
         else keep(m);
         return;
     }
-    if (r == NULL || hark_app.delivering || r->done || r->reserved ||
+    if (r == NULL || hark_app.delivering || r->done || r->reserved || has_its_message() ||
         !hark_queue_fits_message(r, m) ||
         hark_queue_claimant_of(r, m->from, hark_queue_context(m), (int32_t)m->tag, NULL) != r ||
         hark_queue_first(r)) {
@@ -260,9 +278,42 @@ static void complete_recorded(const struct hark_request *r)
     }
 }
 
-void hark_app_complete(struct hark_request *r, const char *call)
+/* May the driver deliver the next message that fits r by itself? Nobody else wants it, and nobody
+ * looks on. */
+static inline bool may_await(const struct hark_request *r)
 {
-    if (__builtin_expect(hark_prologue.replaying, 0)) {
+    return hark_app.unobserved && hark_app.posted == r && hark_app.first == NULL && !r->land &&
+           !r->reserved;
+}
+
+/* The messages that r fits; marked ones are to be acknowledged, and go the other way. */
+static inline struct hark_awaited awaited_by(const struct hark_request *r)
+{
+    const bool wide = r->ctx >= HARK_APP_CONTEXTS;
+    const int64_t high = wide ? (int64_t)((uint64_t)UINT32_MAX << 32) : 0;
+    return (struct hark_awaited){
+        .from = r->from == HARK_ANY_SOURCE ? HARK_RECOVERY : (uint32_t)r->from,
+        .ctx = hark_app_channel(r->ctx),
+        .tag = hark_app_wire_tag(r->ctx, r->tag) & ~(int64_t)(wide ? HARK_APP_MARK : 0),
+        .mask = high | (uint32_t)(r->mask | (wide ? HARK_APP_MARK : 0)),
+        .data = r->data,
+        .room = r->room};
+}
+
+/* What hark_driver_await() has brought. */
+static inline void take_awaited(struct hark_request *r, const struct hark_awaited *a)
+{
+    hark_queue_unpost(r);
+    r->info = (struct hark_info){(int)a->source, (int32_t)a->tag, a->length};
+    r->status = a->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
+    r->done = true;
+    delivered();
+}
+
+/* As hark_app_complete(); out of line, for most receives need no more than it does itself. */
+HARK_COLD void complete_seldom(struct hark_request *r, const char *call)
+{
+    if (hark_prologue.replaying) {
         complete_recorded(r);
         return;
     }
@@ -271,10 +322,38 @@ void hark_app_complete(struct hark_request *r, const char *call)
     for (take(r); !r->done; take(r)) {
         bool more = hark_app.marked && take_marked(); /* r's turn may have come in a replay */
         acknowledge();
-        if (!more && !r->done) hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+        if (more || r->done) continue;
+        struct hark_awaited a = awaited_by(r);
+        if (may_await(r)) {
+            hark_app.awaited = &a;
+            hark_driver_await(P.driver, &a);
+        }
+        hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
+        hark_driver_await(P.driver, NULL);
+        hark_app.awaited = NULL;
+        if (a.done) take_awaited(r, &a);
     }
     hark_app.waiting = NULL;
     acknowledge();
+}
+
+void hark_app_complete(struct hark_request *r, const char *call)
+{
+    if (__builtin_expect(may_await(r) && !hark_prologue.replaying &&
+                             !atomic_load_explicit(&P.pending, memory_order_acquire),
+            1)) {
+        struct hark_awaited a = awaited_by(r);
+        hark_app.waiting = r;
+        hark_app.awaited = &a;
+        hark_process_polled(hark_driver_receive(P.driver, &a));
+        hark_app.awaited = NULL;
+        if (__builtin_expect(a.done, 1)) {
+            take_awaited(r, &a);
+            hark_app.waiting = NULL;
+            return;
+        }
+    }
+    complete_seldom(r, call);
 }
 
 void hark_app_try(struct hark_request *r)

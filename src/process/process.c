@@ -429,6 +429,12 @@ void hark_process_poll(void)
     after_poll();
 }
 
+void hark_process_polled_seldom(int status)
+{
+    check(status);
+    after_poll();
+}
+
 void hark_process_wait(void)
 {
     int said = hark_process_control();

@@ -94,6 +94,16 @@ void hark_process_wait(void);
 /* A number of the protocol's core by its name in the shape; 0: it has none of that name. */
 uint64_t hark_process_number(const char *name);
 void hark_process_poll(void);
+/* After a hark_driver_poll() of one's own: what it returned, and what else is to be done then. */
+void hark_process_polled_seldom(int status);
+static inline void hark_process_polled(int status)
+{
+    if (__builtin_expect(status < 0 ||
+                             hark_process.transport->figures.refused != hark_process.refused ||
+                             hark_process.asked != hark_process.answered,
+            0))
+        hark_process_polled_seldom(status);
+}
 void hark_process_close(void);
 /* The next message of the supervisor, to be freed; NULL: it is gone. */
 struct hark_process_message *hark_process_read(void);

@@ -349,9 +349,20 @@ static inline uint8_t *put(struct log_segment *g, uint64_t ssn, uint64_t length,
     return to;
 }
 
+static inline void count(struct hark_log *log, struct log_channel *c, struct log_segment *g,
+    uint64_t ssn, uint64_t taken)
+{
+    g->last = c->last = ssn;
+    g->count++;
+    g->bytes += taken;
+    c->bytes += taken;
+    log->entries++;
+    log->bytes += taken;
+}
+
 /* A new entry: *to is where its bytes go, NULL if the parts are in a file already. */
 static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t length,
-    const struct hark_log_part *part, uint32_t count, uint8_t **to)
+    const struct hark_log_part *part, uint32_t parts, uint8_t **to)
 {
     struct log_channel *c = log->recent;
     if (!c || c->key != key) {
@@ -366,18 +377,12 @@ static inline int add(struct hark_log *log, uint64_t key, uint64_t ssn, uint64_t
     if (ssn <= c->last) return HARK_L_EINVAL;
     struct log_segment *g = c->open;
     if (!g || !fits(g, ssn, length)) {
-        int status = add_segment(log, c, ssn, length, part, count, &g);
+        int status = add_segment(log, c, ssn, length, part, parts, &g);
         if (status != HARK_L_OK) return status;
     }
     uint64_t taken = length;
     *to = g->block ? put(g, ssn, length, &taken) : NULL;
-    g->last = ssn;
-    g->count++;
-    g->bytes += taken;
-    c->last = ssn;
-    c->bytes += taken;
-    log->entries++;
-    log->bytes += taken;
+    count(log, c, g, ssn, taken);
     return HARK_L_OK;
 }
 
@@ -393,6 +398,26 @@ int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t 
     int status = add(log, key_of(peer, ctx), ssn, length, part, count, &to);
     if (status == HARK_L_OK && to) copy(to, part, count);
     return status;
+}
+
+int hark_log_add(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
+    const void *payload, uint64_t length, uint64_t number)
+{
+    struct log_channel *c = log->recent;
+    struct log_segment *g = c ? c->open : NULL;
+    const uint64_t whole = length + sizeof number;
+    uint64_t taken;
+    if (g == NULL || c->key != key_of(peer, ctx) || ssn <= c->last || g->block == NULL ||
+        !fits(g, ssn, whole)) {
+        const struct hark_log_part part[2] = {{payload, length}, {&number, sizeof number}};
+        return hark_log_retain(log, peer, ctx, ssn, part, 2);
+    }
+    uint8_t *to = put(g, ssn, whole, &taken);
+    if (length == 8) memcpy(to, payload, 8); /* without a call */
+    else if (length) memcpy(to, payload, (size_t)length);
+    memcpy(to + length, &number, sizeof number);
+    count(log, c, g, ssn, taken);
+    return HARK_L_OK;
 }
 
 int hark_log_reserve(

@@ -13,12 +13,17 @@ struct out { /* to one receiver; made with the first frame */
     uint64_t length, done; /* of a half-sent frame: payload, and how much of it is in the ring; else
                               0 */
     uint64_t need;         /* bytes of room that the last send() missed; 0: it was not in want */
-    bool half;
-    bool small;            /* the frame goes in small records: memory is short */
-    bool gone;             /* the receiver has closed */
-    bool wants;            /* it was told so: out_want() */
     uint32_t turn, streak; /* frames sent since e->turn became `turn` */
-    bool fence;            /* see bell_ring() */
+    union {
+        struct {
+            bool half;
+            bool small; /* the frame goes in small records: memory is short */
+            bool gone;  /* the receiver has closed */
+            bool fence; /* see bell_ring() */
+        };
+        uint32_t seldom; /* any of these */
+    };
+    bool wants; /* it was told so: out_want() */
 };
 
 struct in { /* from one sender; made when its ring is found */

@@ -290,7 +290,7 @@ static int send_rest(struct end *e, struct out *out, const struct hark_outgoing 
         publish(e, out, record, need, RING_REST, part);
         out->done += part;
     }
-    out->half = false;
+    out->half = out->small = false;
     return HARK_T_OK;
 }
 
@@ -302,6 +302,8 @@ static inline uint64_t payload_length(const struct end *e, const struct hark_out
     uint64_t length = 0, limit = e->limit;
     if (o->header.length - 1u >= HARK_HEADER_MAX || o->header.length > limit) return UINT64_MAX;
     limit -= o->header.length;
+    if ((o->part[1].length | o->part[2].length) == 0)
+        return o->part[0].length <= limit ? o->part[0].length : UINT64_MAX;
     for (int i = 0; i < 3; i++) {
         if (o->part[i].length > limit - length) return UINT64_MAX;
         length += o->part[i].length;
@@ -355,6 +357,33 @@ HARK_COLD int send_long(
     return status;
 }
 
+static inline void taken(
+    struct end *e, struct out *out, const struct hark_outgoing *o, uint64_t length)
+{
+    out->streak++;
+    e->head.figures.frames_out++;
+    e->head.figures.bytes_out += o->header.length + length;
+}
+
+/* Of more than one record, or one that goes on, or is kept; or the receiver is new or gone. */
+HARK_COLD int send_seldom(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
+{
+    struct lent_place place;
+    int status;
+    if (out->gone) return HARK_T_EGONE;
+    if ((o->done != 0) != out->half) return HARK_T_EINVAL;
+    bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
+    if (kept) status = send_kept(e, out, o, length, place);
+    else if (!out->half && o->header.length + length <= RING_CHUNK)
+        status = send_first(e, out, o, length, length);
+    else status = send_long(e, out, o, length, false);
+    if (status == SEND_SHORT) status = send_long(e, out, o, length, true);
+    if (status != HARK_T_OK) return status;
+    if (o->keep && !kept) keep_piece(o, 0, length);
+    taken(e, out, o, length);
+    return HARK_T_OK;
+}
+
 int shm_send(struct hark_transport *t, struct hark_outgoing *o)
 {
     struct end *e = (struct end *)t;
@@ -368,27 +397,21 @@ int shm_send(struct hark_transport *t, struct hark_outgoing *o)
         if (status != HARK_T_OK) return status;
         out = e->out[number];
     }
-    if (__builtin_expect(out->gone, 0)) return HARK_T_EGONE;
-    if (__builtin_expect((o->done != 0) != out->half, 0)) return HARK_T_EINVAL;
-    struct lent_place place;
     if (out->turn != e->turn) {
         out->turn = e->turn;
         out->streak = 0;
     }
-    bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
-    if (kept) status = send_kept(e, out, o, length, place);
-    else if (__builtin_expect(!out->half && o->header.length + length <= RING_CHUNK, 1))
+    if (__builtin_expect(out->seldom == 0 && o->done == 0 && o->keep == NULL &&
+                             o->header.length + length <= RING_CHUNK,
+            1)) {
         status = send_first(e, out, o, length, length);
-    else status = send_long(e, out, o, length, false);
-    if (__builtin_expect(status != HARK_T_OK, 0)) {
-        if (status == SEND_SHORT) status = send_long(e, out, o, length, true);
-        if (status != HARK_T_OK) return status;
+        if (__builtin_expect(status == HARK_T_OK, 1)) {
+            taken(e, out, o, length);
+            return HARK_T_OK;
+        }
+        if (status != SEND_SHORT) return status;
     }
-    out->streak++;
-    if (__builtin_expect(o->keep && !kept, 0)) keep_piece(o, 0, length);
-    e->head.figures.frames_out++;
-    e->head.figures.bytes_out += o->header.length + length;
-    return HARK_T_OK;
+    return send_seldom(e, out, o, length);
 }
 
 /* Who has sent to it and has not listened since does not wait for an answer. */
