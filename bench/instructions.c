@@ -35,7 +35,8 @@ static int begin(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    return hark_init() < 0 ? 2 : hark_rank();
+    uint64_t from;
+    return hark_init() < 0 || hark_restarted(&from) < 0 ? 2 : hark_rank();
 }
 #define SEND(at, size, other)    hark_send(at, (size_t)(size), other, 0)
 #define RECEIVE(at, size, other) hark_recv(at, (size_t)(size), other, 0, NULL)

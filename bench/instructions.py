@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Instructions of one send and one receive whose message is already there, by layer (callgrind).
 
-instructions.py BUILD [--size BYTES] [--window N] [--mpi mpich|openmpi] [--most ROW=N]... [--top N] [--keep DIRECTORY] [PROTOCOL[=CLUSTERS] | mpich | openmpi]...
+instructions.py BUILD [--size BYTES] [--window N] [--mpi mpich|openmpi] [--most ROW=N]... [--top N] [--keep DIRECTORY] [--no-checkpoints] [PROTOCOL[=CLUSTERS] | mpich | openmpi]...
 
 BUILD is a build directory with debugging information (-Ddebug=true): callgrind needs it to tell files apart.
 Each row is a run of two processes. A window of messages is sent while nobody receives, then received while
 nobody sends; --window 1, the default, is a ping-pong. (A window larger than a transport takes from a sender
 while its receiver does not look, some 4 KiB, would wait for ever, and so would determinants that wait for an answer.) The same build gives the same counts on every machine.
 --mpi: the same program as an MPI program, with hark as the MPI library. --top: also the N files with the most.
+--no-checkpoints: the log and the
+protocol's state grow all the time, which is counted too; but nothing depends on when an image is durable.
 --keep: puts callgrind's files there, for callgrind_annotate. With --most the command exits with 1 if a row needs more than N instructions.
 """
 import argparse, os, pathlib, re, shutil, subprocess, sys, tempfile
@@ -44,7 +46,7 @@ def layer(name):
     return "libraries"
 
 
-def run(build, row, size, window, mpi, top, keep):
+def run(build, row, size, window, mpi, top, keep, interval):
     protocol, _, clusters = row.partition("=")
     count = max(20, MESSAGES // window)
     work = tempfile.mkdtemp(prefix="hark-instructions-")
@@ -59,7 +61,7 @@ def run(build, row, size, window, mpi, top, keep):
             subprocess.run(["mpicc." + protocol, "-O2", "-g", "-DMPI", "-o", program[0],
                             str(pathlib.Path(__file__).parent / "instructions.c")], check=True)
         else:
-            options = ["--protocol", protocol, "--interval", "1ms", "--store", f"{work}/store"]
+            options = ["--protocol", protocol, "--interval", interval, "--store", f"{work}/store"]
             if protocol in ("hydee", "sendet", "team", "camel"): options += ["--clusters", clusters or "2"]
             start = [f"{build}/src/cli/hark", "run", "-n", "2"] + options
             program = [f"{build}/bench/instructions"]
@@ -94,6 +96,7 @@ def main():
     parser.add_argument("--most", action="append", default=[])
     parser.add_argument("--top", type=int, default=0)
     parser.add_argument("--keep")
+    parser.add_argument("--no-checkpoints", action="store_true")
     parser.add_argument("rows", nargs="*", default=[])
     given = parser.parse_intermixed_args()
     if not shutil.which("valgrind"): sys.exit("instructions.py: valgrind is not installed")
@@ -104,7 +107,7 @@ def main():
     print("|-|" + "-:|" * (1 + len(columns)))
     over = []
     for row in rows:
-        layers = run(given.build, row, given.size, given.window, given.mpi, given.top, given.keep)
+        layers = run(given.build, row, given.size, given.window, given.mpi, given.top, given.keep, "0" if given.no_checkpoints else "1ms")
         total = sum(layers.values())
         print(f"| {row} | {total:.0f} | " + " | ".join(f"{layers.get(name, 0):.0f}" for name in columns) + " |", flush=True)
         if row in most and total > most[row]: over.append(f"{row}: {total:.0f} instructions, at most {most[row]} expected")
