@@ -18,7 +18,7 @@
  * which this process ran before bell_register() and nobody else since (bench/barrier.c
  * shows it). Then both sides may have missed each other. But what the other has written before it
  * looked is in sight as soon as its processor has written it back, which takes far less than a
- * millisecond: so who has slept for one looks once more before it sleeps on.
+ * millisecond: so a process that has slept for one looks once more before it sleeps on.
  *
  * Announcing. slot[sender] holds 1 + the sender's incarnation; it only ascends. It is written when
  * the ring is complete and has its name; who dies before has announced nothing.
