@@ -159,7 +159,7 @@ static void talk(const char *name, uint32_t flags, uint32_t copies, bool control
 {
     begin(name, flags, copies);
     dice = 1;
-    for (int turn = 0; turn < 400; turn++) {
+    for (int turn = 0; turn < 200; turn++) {
         uint32_t from = roll(RANKS), to = (from + 1 + roll(RANKS - 1)) % RANKS;
         for (uint32_t n = 1 + roll(turn % 10 == 0 ? 60 : 6); n > 0; n--) sends(from, to);
         for (uint32_t n = roll(200); n > 0; n--) {
