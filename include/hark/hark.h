@@ -491,7 +491,7 @@ enum {                             /* traits */
  * all of D again. */
 enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_CLUSTER = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
 
-/* What post() says of the message beside its header: the fields of its TRANSMIT. */
+/* A posted message, beside its header: the fields of its TRANSMIT. */
 struct hark_posted {
     uint64_t ssn;
     uint32_t inc;           /* of the receiver: the incarnation that is meant */

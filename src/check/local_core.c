@@ -223,7 +223,7 @@ static bool posted_alike(const struct lab *lab, const struct hark_posted *posted
                                   memcmp(&fx->at[1].u.retain.name, name, sizeof *name) == 0);
 }
 
-/* What post() or receive() makes of the state before a step. */
+/* The result of post() or receive() in the state before a step. */
 struct usual {
     int status; /* HARK_UNUSUAL also if the protocol has no such entry, or the event none */
     struct hark_posted posted;
@@ -250,7 +250,7 @@ static void usual_try(struct lab *lab, const struct hark_event *e, uint32_t befo
     if (u->status == HARK_UNUSUAL && u->after != before) lab_violate(lab, VIOLATED_UNUSUAL);
 }
 
-/* After it: the step has done the same. What follows a step that has more effects is not usual. */
+/* After the step: it has done the same. A step with more effects than fit (MORE) is never usual. */
 static void usual_check(
     struct lab *lab, const struct hark_event *e, int status, const struct usual *u)
 {

@@ -622,7 +622,7 @@ int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const c
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-/* What follows a look at the transport. `n`: what it said. */
+/* The seldom part of a poll: failures, messages to myself, queues. `n`: the transport's answer. */
 HARK_COLD int polled(struct hark_driver *d, int n, uint64_t left)
 {
     if (n < 0)

@@ -62,7 +62,7 @@ static inline void fill(struct hark_request *r, const struct hark_message *m)
     r->reserved = false;
 }
 
-/* What follows a delivery. */
+/* The end of every delivery: the board learns of it. */
 static inline void delivered(void)
 {
     hark_app.looks = 0;
@@ -300,7 +300,7 @@ static inline struct hark_awaited awaited_by(const struct hark_request *r)
         .room = r->room};
 }
 
-/* What hark_driver_await() has brought. */
+/* The driver has delivered into *a: r is done. */
 static inline void take_awaited(struct hark_request *r, const struct hark_awaited *a)
 {
     hark_queue_unpost(r);

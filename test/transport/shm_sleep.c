@@ -174,7 +174,7 @@ static void who_fences(void **state)
     }
 }
 
-/* What happens between the last look and falling asleep: the program is linked with --wrap. */
+/* Called between the last look and falling asleep: the program is linked with --wrap=syscall. */
 static void (*before_sleep)(void);
 static unsigned sleeps_begun;
 static struct hark_transport *ends[2];
