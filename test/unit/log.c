@@ -110,6 +110,12 @@ static int try_retain(struct hark_log *log, struct model_channel *c, uint64_t ss
 {
     const uint8_t *bytes = bytes_of(c, ssn);
     struct hark_log_part part[3];
+    if (length >= 8 && dice(3) == 0) { /* its last eight bytes as a number */
+        uint64_t number;
+        memcpy(&number, bytes + length - 8, 8);
+        return hark_log_add(
+            log, c->peer, c->ctx, ssn, length > 8 ? bytes : NULL, length - 8, number);
+    }
     uint32_t count = 1 + dice(3), at = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t piece = i == count - 1 ? length - at : dice(length - at + 1);
@@ -314,6 +320,7 @@ static void test_order(void **state)
     assert_int_equal(retain(log, 1, 5, 4), HARK_L_OK);
     assert_int_equal(retain(log, 1, 5, 4), HARK_L_EINVAL);
     assert_int_equal(retain(log, 1, 4, 4), HARK_L_EINVAL);
+    assert_int_equal(hark_log_add(log, 1, 0, 5, source, 4, 0), HARK_L_EINVAL);
     assert_int_equal(hark_log_retain(log, 1, 0, 6, part, 2), HARK_L_EINVAL);
     assert_int_equal(hark_log_retain(log, 1, 0, 6, most, 2), HARK_L_EMEMORY);
     assert_int_equal(hark_log_retain(log, 1, 0, 6, NULL, 0), HARK_L_OK);
