@@ -91,8 +91,10 @@ struct hark_hooks {
     /* A payload of `length` bytes arrives. Returns where to put it, or NULL for memory of the
      * driver. The memory must stay valid until handup or unplace. This message need not be handed
      * up next: held messages of the same sender, which precede it, may be handed up while it is
-     * written. The hook may be NULL. */
-    void *(*place)(void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length);
+     * written. `at_once`: it is written, and handed up or held, before anything else happens; with
+     * NULL the sender sends it in another way. The hook may be NULL. */
+    void *(*place)(
+        void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length, bool at_once);
     void (*unplace)(void *self, void *payload); /* the payload will not come, or is not wanted
                                                  * now */
     void (*handup)(void *self, struct hark_message *m);

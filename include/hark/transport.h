@@ -39,6 +39,9 @@ struct hark_frame {
     uint32_t from_inc;        /* the incarnation of the sender */
     struct hark_bytes header; /* valid during the call that gets it */
     uint64_t length;          /* of the payload, bytes */
+    bool offered; /* for place(): the sender can also send the payload in another way, which is
+                   * better if nobody waits for it yet; place() returns NULL then, and arrived() is
+                   * not called for this one */
 };
 
 /* Gets the frames that arrive. poll() calls it, send() never does. Its functions may call send()
@@ -72,6 +75,10 @@ struct hark_outgoing {
     struct hark_part part[3]; /* the payload is the concatenation of the parts; unused parts have
                                * length 0 */
     uint64_t done;            /* for the transport: bytes already taken; 0 at first */
+    /* The bytes that part[] points to at the first call stay as they are until send() returns
+     * anything but HARK_T_AGAIN, or withdraw() is called, whatever becomes of part[] and of this
+     * struct. So the receiver may copy them from there meanwhile. */
+    bool stays;
     /* Only for a transport that lends; else NULL. Where the payload is to be kept (it is then
      * part[0] alone), preferably memory of lend(), which receivers read in place. Before the
      * transport returns HARK_T_OK it copies the whole payload there, unless part[0].at is `keep`
@@ -160,9 +167,13 @@ struct hark_transport_ops {
      * transport needs the rest itself. reclaim() gives back all of one lend(), once no receiver
      * needs it. At close() receivers that have not read a frame yet may still read it, or lose it.
      * A transport that lends keeps no pointer to a frame, or into one, between two calls of
-     * send(). */
+     * send(), unless the frame says `stays`. */
     void *(*lend)(struct hark_transport *t, uint64_t bytes);
     void (*reclaim)(struct hark_transport *t, void *at, uint64_t bytes);
+    /* Optional. The caller gives up a frame for which send() has returned HARK_T_AGAIN and that
+     * says `stays`: when this returns, nobody takes anything more from its memory, and it does not
+     * arrive if it has not arrived yet. */
+    void (*withdraw)(struct hark_transport *t, struct hark_outgoing *frame);
     /* 1: that receiver is behind, so the next payload is better kept where it can be read in place;
      * 0: it keeps up. */
     int (*behind)(const struct hark_transport *t, uint32_t rank);

@@ -76,9 +76,9 @@ static void *sink_place(void *self, const struct hark_frame *f)
     p->owners = true;
     p->payload = is_app(f) && d->hooks.place
                      ? d->hooks.place(d->hooks.self, source_of(f), hark_get16(f->header.at + 2),
-                           tag_of(f), f->length)
+                           tag_of(f), f->length, f->offered)
                      : NULL;
-    if (p->payload == NULL) {
+    if (p->payload == NULL && !f->offered) {
         p->owners = false;
         p->payload = malloc(f->length ? f->length : 1);
     }

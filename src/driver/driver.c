@@ -390,6 +390,11 @@ static int wait_a_round(struct hark_driver *d)
 {
     int said = d->hooks.waiting ? d->hooks.waiting(d->hooks.self) : 0;
     if (said < 0) return said;
+    /* What left is looked at first: the answer to it is better taken when this send has returned
+     * and a receive waits. */
+    uint64_t left = d->left;
+    int status = hark_driver_flush(d);
+    if (status < 0 || d->left != left) return status;
     int moved = hark_driver_poll(d);
     return moved != 0 || said > 0 ? moved : hark_driver_wait(d, -1);
 }
@@ -668,6 +673,8 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
     status = d->transport->ops->wait(d->transport, milliseconds);
     if (status < 0)
         return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
+    status = hark_driver_flush(d);
+    if (status < 0 || d->left != left) return status < 0 ? status : 1;
     return hark_driver_poll(d);
 }
 

@@ -18,6 +18,8 @@ static struct outqueue *queue_of(struct hark_driver *d, uint32_t rank)
 
 static void outgoing_done(struct hark_driver *d, struct outgoing *o)
 {
+    if (o->frame.stays && o->frame.done && d->transport->ops->withdraw)
+        d->transport->ops->withdraw(d->transport, &o->frame);
     if (o->left) --*o->left;
     d->queued -= sizeof *o + o->frame.header.length;
     free(o->copy);
@@ -203,6 +205,7 @@ int hark_driver_transmit(
             }
             f.part[0].at = subject->payload;
             f.part[0].length = subject->length;
+            f.stays = subject->left != NULL; /* then the send waits until all have it */
         }
         uint8_t *envelope = d->fx.bytes + (x->header.at - d->fx.bytes) + x->header.length; /* spare
                                                                                               bytes

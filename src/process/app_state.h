@@ -53,6 +53,9 @@ struct hark_request {                     /* a posted receive, or a send that is
     uint16_t ctx;
     bool done;
     bool reserved; /* the transport is writing a payload into data */
+    /* While it is posted: an untaken message whose payload lies in data, for it came directly; or
+     * NULL. If another message is taken first, that one's payload has to make room. */
+    struct hark_message *early;
     /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
     void (*land)(struct hark_request *r, const void *payload, size_t length);
     union {
@@ -184,7 +187,8 @@ static inline void hark_app_wait(
 }
 void hark_app_waits(struct hark_waits *w); /* what hark_process.waits is */
 
-void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t tag, uint64_t length);
+void *hark_app_place(
+    void *self, uint32_t from, uint16_t channel, int64_t tag, uint64_t length, bool at_once);
 void hark_app_unplace(void *self, void *payload);
 void hark_app_handup(void *self, struct hark_message *m);
 void hark_app_combine(

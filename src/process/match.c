@@ -28,8 +28,20 @@ void hark_app_post(struct hark_request *r)
     hark_queue_post(r);
 }
 
+/* m's payload lies in the memory of a receive, which needs that now. */
+static void move_out(struct hark_message *m)
+{
+    void *copy = malloc(m->length + 1);
+    if (copy == NULL) hark_process_fatal("rank %u: no memory for a message", P.setup.rank);
+    memcpy(copy, m->payload, m->length);
+    m->payload = copy;
+    m->placed = false;
+}
+
 void hark_app_unpost(struct hark_request *r)
 {
+    if (r->early) move_out(r->early);
+    r->early = NULL;
     hark_queue_unpost(r);
     hark_app.claimed.last = NULL;
 }
@@ -51,6 +63,8 @@ static void note_taken(const struct hark_message *m)
 /* r takes m. */
 static inline void fill(struct hark_request *r, const struct hark_message *m)
 {
+    if (__builtin_expect(r->early && r->early != m, 0)) move_out(r->early);
+    r->early = NULL;
     size_t n = m->length < r->room ? m->length : r->room;
     if (r->land) r->land(r, m->payload, m->length);
     else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
@@ -175,41 +189,62 @@ static inline bool has_its_message(void)
     return hark_app.awaited && hark_app.awaited->done;
 }
 
-/* Straight into the waiting receive's memory, if no other message and no other receive has a claim.
- */
-void *hark_app_place(void *self, uint32_t from, uint16_t channel, int64_t wire_tag, uint64_t length)
+/* A receive that is posted, and that nobody waits for yet, whose message this will be in all
+ * likelihood: it names source and tag, and no other message fits it. */
+static struct hark_request *posted_for(uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+{
+    if (hark_app.many || hark_prologue.replaying) return NULL;
+    struct hark_request *q = hark_queue_claimant_of(NULL, from, ctx, tag, NULL);
+    if (q == NULL || q == hark_app.waiting || length > q->room || q->land ||
+        q->from == HARK_ANY_SOURCE || q->mask == 0 || hark_queue_first(q))
+        return NULL;
+    return q;
+}
+
+/* Straight into the memory of the receive that is waited for, if no other message and no other
+ * receive has a claim. A payload that is there before anything else happens (`at_once`) also goes
+ * to one that is only posted; it is taken when that is waited for. */
+void *hark_app_place(
+    void *self, uint32_t from, uint16_t channel, int64_t wire_tag, uint64_t length, bool at_once)
 {
     const uint16_t ctx = hark_app_context(channel, wire_tag);
     const int32_t tag = (int32_t)wire_tag;
     struct hark_request *r = hark_app.waiting;
     (void)self;
     if (r == NULL || hark_app.delivering || r->done || r->reserved || length > r->room || r->land ||
-        has_its_message() || !hark_queue_fits(r, from, ctx, tag))
-        return NULL;
-    if (hark_queue_first(r) || hark_queue_claimant_of(r, from, ctx, tag, NULL) != r) return NULL;
+        has_its_message() || !hark_queue_fits(r, from, ctx, tag) || hark_queue_first(r) ||
+        hark_queue_claimant_of(r, from, ctx, tag, NULL) != r) {
+        r = at_once ? posted_for(from, ctx, tag, length) : NULL;
+        if (r == NULL) return NULL;
+    } else {
+        hark_driver_await(P.driver, NULL);
+    }
     r->reserved = true;
-    hark_driver_await(P.driver, NULL);
     return r->data;
+}
+
+/* The receive into whose memory the transport is writing, or has just written. */
+static struct hark_request *reserved_with(const void *payload)
+{
+    struct hark_request *r = hark_app.posted;
+    while (r && (!r->reserved || r->data != payload)) r = r->next;
+    return r;
 }
 
 void hark_app_unplace(void *self, void *payload)
 {
-    struct hark_request *r = hark_app.waiting; /* no other is reserved */
+    struct hark_request *r = reserved_with(payload);
     (void)self;
-    if (r && r->reserved && r->data == payload) r->reserved = false;
+    if (r) r->reserved = false;
 }
 
 /* Keeps a message that lies in memory which will not last. */
 static void keep(struct hark_message *m)
 {
-    if (m->placed) {
-        void *copy = malloc(m->length + 1);
-        if (copy == NULL) hark_process_fatal("rank %u: no memory for a message", P.setup.rank);
-        memcpy(copy, m->payload, m->length);
-        hark_app_unplace(NULL, m->payload);
-        m->payload = copy;
-        m->placed = false;
-    }
+    struct hark_request *r = m->placed ? reserved_with(m->payload) : NULL;
+    if (r) r->reserved = false;
+    if (r && r != hark_app.waiting) r->early = m;
+    else if (m->placed) move_out(m);
     m = hark_driver_keep(P.driver, m);
     if (m == NULL) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
     hark_queue_add(m);

@@ -61,6 +61,7 @@ struct hark_message *hark_queue_long_marked(void);
 static inline void hark_queue_post(struct hark_request *r)
 {
     r->next = NULL;
+    r->early = NULL;
     r->previous = hark_app.posted_last;
     if (r->previous) r->previous->next = r;
     else hark_app.posted = r;

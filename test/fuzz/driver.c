@@ -179,7 +179,7 @@ static void frame(struct choices *c, const uint8_t *b, uint32_t length, uint32_t
     payload = realloc(payload, n + 1);
     if (payload == NULL) abort();
     memset(payload, how, n + 1);
-    struct hark_frame f = {from, 0, {header, length}, n};
+    struct hark_frame f = {from, 0, {header, length}, n, false};
     if (how & 4) {
         void *at = end.sink.place(end.sink.self, &f);
         if (at) memset(at, how, n);

@@ -131,7 +131,7 @@ static void *sink_place(void *self, const struct hark_frame *frame)
     struct label label;
     MUST(e->polling && !e->inside);
     check_header(e, frame, &label);
-    if (e->refuse_places) return NULL;
+    if (e->refuse_places || (e->decline_offers && frame->offered)) return NULL;
     e->placed++;
     e->open_places++;
     /* exactly as long as needed, so that a sanitizer sees a byte too many */

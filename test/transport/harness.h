@@ -44,6 +44,7 @@ struct end {
     size_t placed, broken; /* calls of place() answered with memory; of broken() */
     size_t open_places;    /* placed, neither arrived nor broken yet */
     bool refuse_places;    /* place() answers NULL */
+    bool decline_offers;   /* the same for what can come in another way */
     bool inside;           /* a callback is running */
     bool polling;
     void (*on_arrived)(struct end *e, const struct label *label); /* NULL: nothing more */
@@ -128,6 +129,8 @@ SUITE(processes);
 SUITE(lending);
 SUITE(streams);
 SUITE(news);
+SUITE(offers);
+SUITE(offers_processes);
 /* The program that the tests of streams.c run, a process for each case. */
 int streams_program(char **argument);
 #define TEST(function) cmocka_unit_test_setup_teardown(function, test_begin, test_end)

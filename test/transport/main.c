@@ -21,14 +21,17 @@ static int suite(void)
     count = add(all, count, waiting_tests, waiting_count);
     count = add(all, count, leftovers_tests, leftovers_count);
     count = add(all, count, streams_tests, streams_count);
+    count = add(all, count, offers_tests, offers_count);
     if (!conformance_subject.ghosts) count = add(all, count, news_tests, news_count);
     else
         printf("%s brings what the dead have sent: the %zu tests of news do not apply\n",
             conformance_subject.name, news_count);
-    if (conformance_subject.processes) count = add(all, count, processes_tests, processes_count);
-    else
+    if (conformance_subject.processes) {
+        count = add(all, count, processes_tests, processes_count);
+        count = add(all, count, offers_processes_tests, offers_processes_count);
+    } else
         printf("%s lives in one process: the %zu tests that fork do not apply\n",
-            conformance_subject.name, processes_count);
+            conformance_subject.name, processes_count + offers_processes_count);
     if (conformance_subject.ops->lend) count = add(all, count, lending_tests, lending_count);
     else
         printf("%s lends no memory: the %zu tests of that do not apply\n", conformance_subject.name,

@@ -162,9 +162,10 @@ static void long_one_arrives(uint32_t from, bool whole)
 static char owned[LONG];
 static int placed, unplaced;
 
-static void *on_place(void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length)
+static void *on_place(
+    void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length, bool at_once)
 {
-    (void)self, (void)from, (void)ctx, (void)tag;
+    (void)self, (void)from, (void)ctx, (void)tag, (void)at_once;
     assert_int_equal(length, LONG);
     placed++;
     return owned;

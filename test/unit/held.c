@@ -166,9 +166,10 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     return 0;
 }
 
-static void *on_place(void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length)
+static void *on_place(
+    void *self, uint32_t from, uint16_t ctx, int64_t tag, uint64_t length, bool at_once)
 {
-    (void)self, (void)from, (void)ctx, (void)tag;
+    (void)self, (void)from, (void)ctx, (void)tag, (void)at_once;
     assert_true(length <= sizeof owners);
     places++;
     return owners;

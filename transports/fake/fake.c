@@ -334,7 +334,8 @@ static void give_part(struct end *e, struct frame *f, const struct hark_frame *f
 static int handle(struct end *e, struct frame *f)
 {
     struct hark_fake *n = e->network;
-    struct hark_frame frame = {f->from, f->from_inc, {f->header, f->header_length}, f->length};
+    struct hark_frame frame = {
+        f->from, f->from_inc, {f->header, f->header_length}, f->length, false};
     bool whole = !f->broken && f->taken == f->length, is_long = f->length > n->config.chunk;
     if (!f->broken && is_long && (!f->placed || f->given < f->taken)) {
         give_part(e, f, &frame);

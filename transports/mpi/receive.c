@@ -135,7 +135,8 @@ static int take_frame(struct end *e, struct peer *p, struct message **m)
 {
     const struct head *h = message_head(*m);
     if (h->kind == KIND_REST) return continue_half(e, p, *m);
-    struct hark_frame frame = {h->from, h->from_inc, {message_body(*m), h->header}, h->length};
+    struct hark_frame frame = {
+        h->from, h->from_inc, {message_body(*m), h->header}, h->length, false};
     if (p->half.first) return -1; /* the last one is not whole */
     if (h->length <= PIECE) {
         hand_up(e, &frame, message_body(*m) + h->header);

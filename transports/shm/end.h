@@ -3,6 +3,7 @@
 #define HARK_SHM_END_H
 
 #include "bell.h"
+#include "direct.h"
 #include "lent.h"
 #include "ring.h"
 
@@ -14,6 +15,10 @@ struct out { /* to one receiver; made with the first frame */
                               0 */
     uint64_t need;         /* bytes of room that the last send() missed; 0: it was not in want */
     uint32_t turn, streak; /* frames sent since e->turn became `turn` */
+    struct direct_offer *offer; /* what the receiver may take, see direct.h; NULL: nothing */
+    uint32_t longs;             /* frames that could have been offered */
+    uint32_t shy, left_out;     /* offers to leave out after the last one was not taken; left out */
+    bool ring_only;             /* an offer was refused */
     union {
         struct {
             bool half;
@@ -40,7 +45,9 @@ struct in { /* from one sender; made when its ring is found */
     const uint8_t *source; /* where its payload is, if not in the ring */
     uint64_t got;          /* bytes of its payload */
     struct lent_list lent; /* pieces of the sender that were met */
-    uint8_t *header;       /* a copy: its record is long overwritten when the frame is whole */
+    bool waited;           /* it was empty when looked at, and the next look found this frame */
+    struct direct_times times;
+    uint8_t *header; /* a copy: its record is long overwritten when the frame is whole */
     uint32_t header_room;
 };
 
@@ -63,7 +70,11 @@ struct end {
                          new_end() */
     uint32_t stalled; /* how many outs are in want of room */
     uint32_t dead;    /* how many ins are to be buried */
-    uint32_t sleeps;  /* numbers of our sleeps */
+    uint32_t offers;  /* how many outs have one */
+    bool late;        /* nobody took the newest offer while we looked: it had better not wait */
+    bool direct;      /* `proof` is made */
+    struct direct_proof proof;
+    uint32_t sleeps;        /* numbers of our sleeps */
     uint32_t spins, yields; /* how often wait() looks before it sleeps */
     uint32_t spins_fixed;
     uint32_t opened;       /* BELL_BARRIER or BELL_FENCE: what this process can do */
@@ -94,6 +105,7 @@ int end_no_memory(struct end *e, const char *what, const char *which, uint64_t b
 int shm_send(struct hark_transport *t, struct hark_outgoing *frame);
 int shm_behind(const struct hark_transport *t, uint32_t rank);
 void out_free(struct end *e, uint32_t number);
+void shm_withdraw(struct hark_transport *t, struct hark_outgoing *frame);
 /* The reader is asked to wake us when it has made room; a bell_barrier() must follow. */
 void out_want(struct out *out);
 bool out_has_room(struct out *out);

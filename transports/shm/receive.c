@@ -118,6 +118,41 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
     return 0;
 }
 
+/* A long frame is whole. If we waited for it, how long it took says which way is the better one. */
+static void measure(struct in *in, uint64_t length, bool direct)
+{
+    uint64_t begun = atomic_load_explicit(&in->reader.ring->begun, memory_order_relaxed);
+    uint64_t now = direct_now();
+    if (!in->waited || begun == 0 || begun > now) return;
+    uint64_t before = atomic_load_explicit(&in->reader.ring->prefers, memory_order_relaxed);
+    uint64_t prefers = direct_measured(&in->times, (uint32_t)before, length, direct, now - begun);
+    if (prefers != before)
+        atomic_store_explicit(&in->reader.ring->prefers, prefers, memory_order_relaxed);
+}
+
+/* A payload that is still where its sender has it. What becomes of `state` is the answer. */
+static int take(struct end *e, struct in *in, const struct hark_frame *frame, const uint8_t *at,
+    uint64_t length)
+{
+    struct direct_offer *offer = (struct direct_offer *)(uintptr_t)at;
+    uint32_t state = DIRECT_OFFERED, answer = DIRECT_DECLINED;
+    if (length != sizeof *offer) return RING_CORRUPT;
+    if (!atomic_compare_exchange_strong(&offer->state, &state, DIRECT_TAKING))
+        return state == DIRECT_WITHDRAWN ? 0 : RING_CORRUPT;
+    struct hark_frame asked = *frame;
+    asked.offered = true;
+    void *place = e->sink.place(e->sink.self, &asked);
+    if (place) answer = direct_copy(offer, place, frame->length) ? DIRECT_DONE : DIRECT_REFUSED;
+    if (answer == DIRECT_DONE) measure(in, frame->length, true);
+    state = DIRECT_TAKING;
+    bool said = atomic_compare_exchange_strong(&offer->state, &state, answer);
+    bool whole = said && answer == DIRECT_DONE;
+    if (whole) arrived(e, frame, place);
+    else if (place) e->sink.broken(e->sink.self, frame, place);
+    if (in->bell) bell_ring(in->bell, in->fence);
+    return whole;
+}
+
 /* A frame whose payload lies where its sender keeps it. */
 static int elsewhere(
     struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
@@ -146,16 +181,17 @@ static inline int first(struct end *e, struct in *in, const struct ring_read *re
 {
     const uint8_t *at = (const uint8_t *)(read->record + 1);
     uint32_t head = read->record->header;
-    struct hark_frame frame = {
-        in->from.rank, in->from.inc, {at, head & ~RING_ELSEWHERE}, read->record->payload};
+    struct hark_frame frame = {in->from.rank, in->from.inc,
+        {at, head & ~(RING_ELSEWHERE | RING_DIRECT)}, read->record->payload, false};
     uint64_t header = ring_round(frame.header.length, 8), part = read->bytes - header;
     if (__builtin_expect(in->half || frame.header.length - 1u >= HARK_HEADER_MAX ||
                              header > read->bytes || frame.header.length > e->limit ||
                              frame.length > e->limit - frame.header.length,
             0))
         return RING_CORRUPT;
-    if (__builtin_expect((head & RING_ELSEWHERE) != 0, 0))
-        return elsewhere(e, in, &frame, at + header, part);
+    if (__builtin_expect((head & (RING_ELSEWHERE | RING_DIRECT)) != 0, 0))
+        return head & RING_DIRECT ? take(e, in, &frame, at + header, part)
+                                  : elsewhere(e, in, &frame, at + header, part);
     if (__builtin_expect(part > frame.length, 0)) return RING_CORRUPT;
     if (__builtin_expect(part < frame.length, 0))
         return begin_long(e, in, &frame, at + header, part);
@@ -179,6 +215,7 @@ static int rest(struct end *e, struct in *in, const struct ring_read *read)
     in->got += bytes;
     if (in->got < in->frame.length) return 0;
     in->half = false;
+    if (in->frame.length > DIRECT_LEAST) measure(in, in->frame.length, false);
     arrived(e, &in->frame, in->place);
     return 1;
 }
@@ -193,6 +230,7 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
 {
     bool one = in->idle;
     in->idle = false;
+    if (!in->half) in->waited = one;
     struct ring_read read;
     int count = 0, status;
     uint64_t enough = in->reader.head + in->reader.size;

@@ -23,7 +23,7 @@
 #include "segment.h"
 
 #define RING_MAGIC    0x676e69726b726168u
-#define RING_VERSION  2u
+#define RING_VERSION  3u
 #define RING_LINE     64u
 #define RING_CHUNK    (32u * 1024) /* frames up to this lie in one record */
 #define RING_MIN_PART 4096u        /* payload beside the longest header */
@@ -40,13 +40,15 @@
 
 /* The state word: kind, and bytes of content above it. */
 #define RING_ELSEWHERE 0x80000000u
+#define RING_DIRECT    0x40000000u
 enum { RING_SKIP = 1, RING_FIRST = 2, RING_REST = 3 };
 
 struct ring_record {
     _Atomic uint32_t word;
     uint32_t header;  /* FIRST: bytes of the frame's header, which follow, then 0 .. 7 unused, then
-                       * payload. With  RING_ELSEWHERE, instead of the payload, a struct lent_place.
-                       * REST of such a frame: RING_ELSEWHERE  and how many bytes more are there */
+                       * payload. With RING_ELSEWHERE, instead of the payload, a struct lent_place,
+                       * and with RING_DIRECT a struct direct_offer. REST of a frame that is
+                       * elsewhere: RING_ELSEWHERE and how many bytes more are there */
     uint64_t payload; /* FIRST: bytes of the whole payload; REST: how many of them came before */
 };
 HARK_STATIC_ASSERT(sizeof(struct ring_record) == 16, "a record's head");
@@ -57,11 +59,13 @@ struct ring {
     uint64_t size; /* of the data, a power of two */
     struct process from, to;
     uint64_t unused[3];
-    _Atomic uint64_t head; /* the reader's: bytes read since the beginning, or RING_REFUSED */
-    uint64_t line1[7];
+    _Atomic uint64_t head;    /* the reader's: bytes read since the beginning, or RING_REFUSED */
+    _Atomic uint64_t prefers; /* the reader's: by class of length, see direct.h */
+    uint64_t line1[6];
     _Atomic uint64_t wanting; /* the writer's: wake it when `head` is this far; 0: it does not wait
                                */
-    uint64_t line2[7];
+    _Atomic uint64_t begun;   /* the writer's: when it began the last frame of some length */
+    uint64_t line2[6];
     uint64_t line3[8];
 };
 HARK_STATIC_ASSERT(sizeof(struct ring) == 256 && offsetof(struct ring, head) == 64 &&

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- the receivers --------------------------------------------------------------------------- */
 
@@ -12,6 +13,10 @@ void out_free(struct end *e, uint32_t number)
     if (!out) return;
     e->out[number] = NULL;
     if (out->need) e->stalled--;
+    if (out->offer) {
+        atomic_store(&out->offer->state, DIRECT_WITHDRAWN);
+        e->offers--;
+    }
     ring_unmap(out->writer.ring, out->writer.size);
     if (out->bell) bell_unmap(out->bell, e->ranks);
     free(out);
@@ -65,9 +70,16 @@ void out_want(struct out *out)
     atomic_store(&out->writer.ring->wanting, out->writer.tail + out->need - out->writer.size);
 }
 
+static bool is_open(const struct out *out)
+{
+    uint32_t state = atomic_load_explicit(&out->offer->state, memory_order_acquire);
+    return state == DIRECT_OFFERED || state == DIRECT_TAKING;
+}
+
 bool out_has_room(struct out *out)
 {
     if (has_closed(out)) return true; /* send() will say EGONE */
+    if (out->offer) return !is_open(out);
     uint64_t head = atomic_load_explicit(&out->writer.ring->head, memory_order_acquire);
     return head > out->writer.tail || out->writer.tail + out->need - head <= out->writer.size;
 }
@@ -88,8 +100,9 @@ static void unstall(struct end *e, struct out *out)
     out->wants = false;
 }
 
-/* Beside the transport's: memory is short, and the ring has none for a record as long as this. */
-enum { SEND_SHORT = 2 };
+/* Beside the transport's: memory is short, and the ring has none for a record as long as this; the
+ * frame has to go another way. */
+enum { SEND_SHORT = 2, SEND_OTHERWISE = 3 };
 
 /* ---- one record ------------------------------------------------------------------------------ */
 
@@ -294,6 +307,88 @@ static int send_rest(struct end *e, struct out *out, const struct hark_outgoing 
     return HARK_T_OK;
 }
 
+/* ---- payloads that the receiver takes itself ------------------------------------------------- */
+
+/* For a receiver that waits, if it has found that to be the faster way. One that is behind would
+ * make us wait. */
+static bool had_better_offer(struct end *e, struct out *out, const struct hark_outgoing *o)
+{
+    uint64_t length = o->part[0].length;
+    if (!o->stays || length <= DIRECT_LEAST || out->half || out->ring_only ||
+        (o->part[1].length | o->part[2].length) != 0 || o->part[0].at == o->keep)
+        return false;
+    if (out->left_out < out->shy) {
+        out->left_out++;
+        return false;
+    }
+    if (out->streak > 0 || (!e->direct && !(e->direct = direct_open(&e->proof)))) return false;
+    uint64_t prefers = atomic_load_explicit(&out->writer.ring->prefers, memory_order_relaxed);
+    bool ring = prefers >> direct_class(length) & 1;
+    return ring == (++out->longs % DIRECT_AGAIN == 0);
+}
+
+/* Puts the offer into the ring. HARK_T_AGAIN: it is there, or there is no room; SEND_OTHERWISE. */
+static int send_offer(struct end *e, struct out *out, struct hark_outgoing *o)
+{
+    struct ring_record *record = NULL;
+    const uint64_t header = ring_round(o->header.length, 8);
+    const uint64_t need = ring_need(RING_FIRST, header + sizeof(struct direct_offer));
+    int status = reserve(e, out, need, &record);
+    if (status != HARK_T_OK) return status == SEND_SHORT ? SEND_OTHERWISE : status;
+    uint8_t *at = (uint8_t *)(record + 1);
+    record->header = o->header.length | RING_DIRECT;
+    record->payload = o->part[0].length;
+    copy(at, o->header.at, o->header.length);
+    out->offer = (struct direct_offer *)(uintptr_t)(at + header);
+    out->offer->pid = (uint32_t)getpid();
+    out->offer->payload = (uintptr_t)o->part[0].at;
+    out->offer->proof = (uintptr_t)&e->proof;
+    out->offer->expected = e->proof;
+    atomic_store_explicit(&out->offer->state, DIRECT_OFFERED, memory_order_relaxed);
+    publish(e, out, record, need, RING_FIRST, header + sizeof *out->offer);
+    o->done = o->header.length;
+    e->offers++;
+    e->late = false;
+    stall(e, out, RING_LINE); /* wait() looks whether it is taken */
+    return HARK_T_AGAIN;
+}
+
+static void end_offer(struct end *e, struct out *out, struct hark_outgoing *o)
+{
+    out->offer = NULL;
+    e->offers--;
+    unstall(e, out);
+    o->done = 0;
+}
+
+/* A frame that was offered: HARK_T_AGAIN, it is still open; HARK_T_OK, it is taken; SEND_OTHERWISE.
+ * Once the log has the payload, or the receiver does not look, it is not left to wait. */
+static int send_offered(struct end *e, struct out *out, struct hark_outgoing *o)
+{
+    uint32_t state = DIRECT_OFFERED;
+    if (e->late || o->part[0].at == o->keep)
+        (void)atomic_compare_exchange_strong(&out->offer->state, &state, DIRECT_WITHDRAWN);
+    if (is_open(out) && !has_closed(out)) return HARK_T_AGAIN;
+    state = atomic_exchange(&out->offer->state, DIRECT_WITHDRAWN);
+    end_offer(e, out, o);
+    out->left_out = 0;
+    out->shy = state == DIRECT_DONE ? 0 : out->shy < DIRECT_SHY ? 2 * out->shy + 1 : DIRECT_SHY;
+    if (state == DIRECT_DONE) return HARK_T_OK;
+    if (state == DIRECT_REFUSED) out->ring_only = true;
+    return SEND_OTHERWISE;
+}
+
+/* The caller gives up a frame that had HARK_T_AGAIN. */
+void shm_withdraw(struct hark_transport *t, struct hark_outgoing *o)
+{
+    struct end *e = (struct end *)t;
+    uint32_t number = end_number(e, o->to);
+    struct out *out = number > e->ranks ? NULL : e->out[number];
+    if (!out || out->to.inc != o->inc || !out->offer || o->done == 0) return;
+    atomic_store(&out->offer->state, DIRECT_WITHDRAWN);
+    end_offer(e, out, o);
+}
+
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /* The length of the payload, or UINT64_MAX if the frame is out of its range. */
@@ -369,11 +464,17 @@ static inline void taken(
 HARK_COLD int send_seldom(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
 {
     struct lent_place place;
-    int status;
+    int status = SEND_OTHERWISE;
     if (out->gone) return HARK_T_EGONE;
-    if ((o->done != 0) != out->half) return HARK_T_EINVAL;
+    if ((o->done != 0) != (out->half || out->offer)) return HARK_T_EINVAL;
     bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
-    if (kept) status = send_kept(e, out, o, length, place);
+    if (length > DIRECT_LEAST && o->done == 0)
+        atomic_store_explicit(&out->writer.ring->begun, direct_now(), memory_order_relaxed);
+    if (out->offer) status = send_offered(e, out, o);
+    else if (had_better_offer(e, out, o)) status = send_offer(e, out, o);
+    if (status == HARK_T_OK) kept = false; /* the receiver has it, and `keep` may not */
+    else if (status != SEND_OTHERWISE) return status;
+    else if (kept) status = send_kept(e, out, o, length, place);
     else if (!out->half && o->header.length + length <= RING_CHUNK)
         status = send_first(e, out, o, length, length);
     else status = send_long(e, out, o, length, false);

@@ -18,6 +18,7 @@
                        */
 #define SECOND_LOOK 1 /* milliseconds */
 #define YIELDS      6u
+#define COPY_YIELDS 4096u
 #define PAGE        4096u
 #define RING_USUAL  (2 * PAGE) /* left free for each ring that may still be made */
 
@@ -261,6 +262,26 @@ static inline void pause_a_little(void)
 #endif
 }
 
+static bool copied_now(const struct end *e)
+{
+    for (uint32_t number = 0; number <= e->ranks; number++)
+        if (e->out[number] && e->out[number]->offer &&
+            atomic_load(&e->out[number]->offer->state) == DIRECT_TAKING)
+            return true;
+    return false;
+}
+
+/* A receiver that copies a payload out of our memory is soon done: to be woken would take longer.
+ * Others may have the processor meanwhile. */
+static bool comes_when_copied(struct end *e)
+{
+    for (uint32_t i = 0; e->offers > 0 && i < COPY_YIELDS && copied_now(e); i++) {
+        sched_yield();
+        if (something_to_do(e)) return true;
+    }
+    return false;
+}
+
 /* Looks again for a moment, as long as that has paid off lately; then lets others have the
  * processor a few times. With more processes than processors the former is kept short by its own
  * failures. */
@@ -282,7 +303,7 @@ static bool comes_soon(struct end *e)
         return true;
     }
     if (e->yields > 1) e->yields--;
-    return false;
+    return comes_when_copied(e);
 }
 
 static uint64_t nanoseconds(void)
@@ -323,7 +344,10 @@ static int shm_wait(struct hark_transport *t, int milliseconds)
 {
     struct end *e = (struct end *)t;
     e->turn++;
-    if (!something_to_do(e) && milliseconds != 0 && !comes_soon(e)) fall_asleep(e, milliseconds);
+    if (!something_to_do(e) && milliseconds != 0 && !comes_soon(e)) {
+        if (e->offers > 0 && !e->late) e->late = true; /* to be withdrawn: send_offered() */
+        else fall_asleep(e, milliseconds);
+    }
     if (atomic_load_explicit(&e->woken, memory_order_relaxed)) atomic_exchange(&e->woken, 0);
     return HARK_T_OK;
 }
@@ -371,6 +395,7 @@ const struct hark_transport_ops hark_shm_transport = {
     .close = shm_close,
     .lend = shm_lend,
     .reclaim = shm_reclaim,
+    .withdraw = shm_withdraw,
     .behind = shm_behind,
     .sweep = shm_sweep,
 };

@@ -94,7 +94,7 @@ static int begin_long(struct conn *c, const struct head *h)
         hark_uv_conn_lost(c); /* it comes again */
         return 0;
     }
-    in->frame = (struct hark_frame){p->rank, p->inc, {in->header, h->header}, h->payload};
+    in->frame = (struct hark_frame){p->rank, p->inc, {in->header, h->header}, h->payload, false};
     in->skip = false;
     in->got = 0;
     in->length = h->payload;
@@ -134,7 +134,7 @@ static int short_frame(struct conn *c, const struct head *h)
     struct pair *p = c->pair;
     const uint8_t *at = c->buffer + c->begin + HEAD_BYTES;
     uint64_t total = HEAD_BYTES + h->header + h->payload;
-    struct hark_frame frame = {p->rank, p->inc, {at, h->header}, h->payload};
+    struct hark_frame frame = {p->rank, p->inc, {at, h->header}, h->payload, false};
     c->begin += (size_t)total;
     c->long_ones = false;
     took(&p->in, total);

@@ -48,7 +48,8 @@ int hark_uv_self_receive(struct end *e)
     for (const struct self_frame *frame = e->self; frame; frame = frame->next) waiting++;
     for (; count < waiting; count++) {
         struct self_frame *frame = take_first(e);
-        struct hark_frame f = {e->me.rank, e->me.inc, {frame->bytes, frame->header}, frame->length};
+        struct hark_frame f = {
+            e->me.rank, e->me.inc, {frame->bytes, frame->header}, frame->length, false};
         e->head.figures.frames_in++;
         e->head.figures.bytes_in += frame->header + frame->length;
         e->sink.arrived(e->sink.self, &f, frame->bytes + frame->header);
