@@ -39,9 +39,9 @@ struct hark_frame {
     uint32_t from_inc;        /* the incarnation of the sender */
     struct hark_bytes header; /* valid during the call that gets it */
     uint64_t length;          /* of the payload, bytes */
-    bool offered; /* for place(): the sender can also send the payload in another way, which is
-                   * better if nobody waits for it yet; place() returns NULL then, and arrived() is
-                   * not called for this one */
+    bool offered; /* for place(): if nobody waits for the payload yet, place() may return NULL, and
+                   * arrived() is not called: it is asked again, or the sender sends the payload in
+                   * another way */
 };
 
 /* Gets the frames that arrive. poll() calls it, send() never does. Its functions may call send()

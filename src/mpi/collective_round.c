@@ -75,20 +75,27 @@ static void gather(struct collective *x)
     }
 }
 
-/* Allgather and alltoall: to each, and from each. Who comes next is sent to first, so that not all
- * send to the same process at once. */
+static void from_each(struct collective *x)
+{
+    for (int from = 0; from < peers_of(&x->k); from++)
+        if (!self(x, from)) expect(x, from, hark_mpi_block(&x->k.in, from));
+}
+
+/* Allgather and alltoall: to each, and from each. Receives are posted first, so that what comes
+ * finds its place; in place that memory still has what is to be sent. Who comes next is sent to
+ * first, so that not all send to the same process at once. */
 static void all_to_all(struct collective *x)
 {
     struct call *k = &x->k;
     int n = peers_of(k);
+    if (!k->in_place) from_each(x);
     for (int step = 0; step < n; step++) {
         int to = (k->c->rank + step) % n;
         struct elements b = hark_mpi_block(&k->out, k->family->out_for_each ? to : 0);
         if (!self(x, to)) give(x, to, b);
         else if (!k->in_place) hark_mpi_copy(k, b, hark_mpi_block(&k->in, to));
     }
-    for (int from = 0; from < n; from++)
-        if (!self(x, from)) expect(x, from, hark_mpi_block(&k->in, from));
+    if (k->in_place) from_each(x);
 }
 
 /* ---- reductions -------------------------------------------------------------------------------

@@ -112,7 +112,7 @@ static void nobody_looks(void **state)
     over(&job, e);
 }
 
-/* A receiver for which the payload comes too early gets it in another way. */
+/* A receiver for which the payload comes too early is asked again, or gets it in another way. */
 static void declined(void **state)
 {
     (void)state;

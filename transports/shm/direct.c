@@ -66,8 +66,11 @@ uint32_t direct_measured(
     const uint8_t *direct_count = &times->direct_count[class];
     if (direct) learn(&times->direct[class], &times->direct_count[class], time);
     else learn(&times->ring[class], &times->ring_count[class], time);
-    bool ring = *ring_count >= DIRECT_SAMPLES ? times->ring[class] < times->direct[class]
-                                              : *direct_count >= DIRECT_SAMPLES;
+    /* Through the ring the sender has as much work as the receiver, and could do something else in
+     * that time: so the ring has to be well the faster one. */
+    bool ring = *ring_count >= DIRECT_SAMPLES
+                    ? 3ull * times->ring[class] < 2ull * times->direct[class]
+                    : *direct_count >= DIRECT_SAMPLES;
     if (*direct_count < DIRECT_SAMPLES) ring = false;
     return ring ? prefers | 1u << class : prefers & ~(1u << class);
 }

@@ -7,9 +7,11 @@
  *
  *   OFFERED -> TAKING -> DONE       the receiver has copied it
  *                     -> REFUSED    it could not: the sender goes the other way, now and later
- *                     -> DECLINED   nobody waits for it yet: the sender goes the other way
  *   OFFERED or TAKING -> WITHDRAWN  the sender needs it no more, or sends it another way. What the
  *                                   receiver copied meanwhile may be torn, and it drops that.
+ *
+ * While no receive waits for the payload, or is posted for it, the receiver leaves the offer where
+ * it is, and the sender withdraws it before it would fall asleep.
  *
  * The receiver must not read the memory of a process that has got the number of a dead sender, nor
  * what an execve() has put there. So the offer has 16 random bytes that the sender also keeps in
@@ -25,20 +27,15 @@
 #include "ring.h"
 
 #define DIRECT_LEAST                                                                               \
-    (32u * 1024)           /* bytes of a payload: what fits one record goes through the ring */
-#define DIRECT_CLASSES 6u  /* of lengths: up to 64 KiB, up to 128 KiB ... and over 1 MiB */
-#define DIRECT_SAMPLES 4u  /* frames by which a way is judged for the first time */
-#define DIRECT_AGAIN   64u /* each frame of that number goes the other way, to judge anew */
-#define DIRECT_SHY     64u /* offers left out at most, where nobody takes them */
+    (32u * 1024)             /* bytes of a payload: what fits one record goes through the ring */
+#define DIRECT_CLASSES  6u   /* of lengths: up to 64 KiB, up to 128 KiB ... and over 1 MiB */
+#define DIRECT_SAMPLES  4u   /* frames by which a way is judged for the first time */
+#define DIRECT_AGAIN    64u  /* each frame of that number goes the other way, to judge anew */
+#define DIRECT_SHY      64u  /* offers left out at most, where nobody takes them */
+#define DIRECT_PATIENCE 100u /* looks at an offer that nobody takes, by who does not fall asleep   \
+                              */
 
-enum {
-    DIRECT_OFFERED = 1,
-    DIRECT_TAKING,
-    DIRECT_DONE,
-    DIRECT_REFUSED,
-    DIRECT_DECLINED,
-    DIRECT_WITHDRAWN
-};
+enum { DIRECT_OFFERED = 1, DIRECT_TAKING, DIRECT_DONE, DIRECT_REFUSED, DIRECT_WITHDRAWN };
 
 struct direct_proof {
     uint64_t at[2];
@@ -52,8 +49,8 @@ struct direct_offer {
     struct direct_proof expected;
 };
 
-/* What a receiver has measured of one sender, nanoseconds by class: of frames for which it was
- * waiting, from the begin of the send to the whole payload. About the least. */
+/* What a receiver has measured of one sender, nanoseconds by class: how long a whole payload took
+ * to come, without the time in which nobody worked at it. About the least. */
 struct direct_times {
     uint32_t ring[DIRECT_CLASSES], direct[DIRECT_CLASSES];
     uint8_t ring_count[DIRECT_CLASSES], direct_count[DIRECT_CLASSES];

@@ -17,6 +17,7 @@ struct out { /* to one receiver; made with the first frame */
     uint32_t turn, streak; /* frames sent since e->turn became `turn` */
     struct direct_offer *offer; /* what the receiver may take, see direct.h; NULL: nothing */
     uint32_t longs;             /* frames that could have been offered */
+    uint32_t asked;             /* how often send() has found it open */
     uint32_t shy, left_out;     /* offers to leave out after the last one was not taken; left out */
     bool ring_only;             /* an offer was refused */
     union {
@@ -42,10 +43,12 @@ struct in { /* from one sender; made when its ring is found */
     bool half;  /* a frame longer than a record is arriving */
     struct hark_frame frame;
     void *place;
-    const uint8_t *source; /* where its payload is, if not in the ring */
-    uint64_t got;          /* bytes of its payload */
-    struct lent_list lent; /* pieces of the sender that were met */
+    const uint8_t *source;              /* where its payload is, if not in the ring */
+    uint64_t got;                       /* bytes of its payload */
+    struct lent_list lent;              /* pieces of the sender that were met */
+    const struct direct_offer *put_off; /* the first record is this offer, which nobody wants yet */
     bool waited;           /* it was empty when looked at, and the next look found this frame */
+    uint64_t began, first; /* nanoseconds, and bytes of its payload that came first */
     struct direct_times times;
     uint8_t *header; /* a copy: its record is long overwritten when the frame is whole */
     uint32_t header_room;
@@ -84,6 +87,14 @@ struct end {
     char job[41];
     char address[32];
 };
+
+/* Is there anything for poll() to do? */
+static inline bool in_ready(const struct in *in)
+{
+    return ring_ready(&in->reader) &&
+           (__builtin_expect(in->put_off == NULL, 1) ||
+               atomic_load_explicit(&in->put_off->state, memory_order_relaxed) != DIRECT_OFFERED);
+}
 
 static inline uint32_t end_number(const struct end *e, uint32_t rank) /* above ranks: no such one */
 {

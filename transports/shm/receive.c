@@ -90,6 +90,9 @@ int meet_announced(struct end *e)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
+/* Of a record: it stays where it is, to be looked at again. */
+enum { PUT_OFF = 2 };
+
 static void arrived(struct end *e, const struct hark_frame *frame, const void *payload)
 {
     e->head.figures.frames_in++;
@@ -114,43 +117,63 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
     in->source = NULL;
     in->place = e->sink.place(e->sink.self, &in->frame);
     if (in->place) memcpy(in->place, part, (size_t)length);
-    in->got = length;
+    in->got = in->first = length;
+    if (in->waited) in->began = direct_now();
     return 0;
 }
 
-/* A long frame is whole. If we waited for it, how long it took says which way is the better one. */
-static void measure(struct in *in, uint64_t length, bool direct)
+/* A long frame took so much time: which way is the better one? */
+static void measure(struct in *in, uint64_t length, bool direct, uint64_t time)
 {
-    uint64_t begun = atomic_load_explicit(&in->reader.ring->begun, memory_order_relaxed);
-    uint64_t now = direct_now();
-    if (!in->waited || begun == 0 || begun > now) return;
     uint64_t before = atomic_load_explicit(&in->reader.ring->prefers, memory_order_relaxed);
-    uint64_t prefers = direct_measured(&in->times, (uint32_t)before, length, direct, now - begun);
+    uint64_t prefers = direct_measured(&in->times, (uint32_t)before, length, direct, time);
     if (prefers != before)
         atomic_store_explicit(&in->reader.ring->prefers, prefers, memory_order_relaxed);
 }
 
-/* A payload that is still where its sender has it. What becomes of `state` is the answer. */
-static int take(struct end *e, struct in *in, const struct hark_frame *frame, const uint8_t *at,
-    uint64_t length)
+/* The same for one whose payload came in pieces. If we waited for the first of them, it is known
+ * how long the others took. */
+static void measure_pieces(struct in *in)
 {
-    struct direct_offer *offer = (struct direct_offer *)(uintptr_t)at;
-    uint32_t state = DIRECT_OFFERED, answer = DIRECT_DECLINED;
-    if (length != sizeof *offer) return RING_CORRUPT;
-    if (!atomic_compare_exchange_strong(&offer->state, &state, DIRECT_TAKING))
-        return state == DIRECT_WITHDRAWN ? 0 : RING_CORRUPT;
-    struct hark_frame asked = *frame;
-    asked.offered = true;
-    void *place = e->sink.place(e->sink.self, &asked);
-    if (place) answer = direct_copy(offer, place, frame->length) ? DIRECT_DONE : DIRECT_REFUSED;
-    if (answer == DIRECT_DONE) measure(in, frame->length, true);
+    uint64_t length = in->frame.length, others = length - in->first;
+    if (!in->waited || length <= DIRECT_LEAST || others == 0) return;
+    double time = (double)(direct_now() - in->began) * (double)length / (double)others;
+    measure(in, length, false, (uint64_t)time);
+}
+
+/* The copy of an offered payload, into `place`. What becomes of `state` is the answer. */
+static int take(struct end *e, struct in *in, const struct hark_frame *frame,
+    struct direct_offer *offer, void *place)
+{
+    uint32_t state = DIRECT_OFFERED, answer = DIRECT_REFUSED;
+    bool taken = atomic_compare_exchange_strong(&offer->state, &state, DIRECT_TAKING);
+    uint64_t began = direct_now();
+    if (taken && direct_copy(offer, place, frame->length)) answer = DIRECT_DONE;
+    if (answer == DIRECT_DONE) measure(in, frame->length, true, direct_now() - began);
     state = DIRECT_TAKING;
-    bool said = atomic_compare_exchange_strong(&offer->state, &state, answer);
+    bool said = taken && atomic_compare_exchange_strong(&offer->state, &state, answer);
     bool whole = said && answer == DIRECT_DONE;
     if (whole) arrived(e, frame, place);
-    else if (place) e->sink.broken(e->sink.self, frame, place);
+    else e->sink.broken(e->sink.self, frame, place);
     if (in->bell) bell_ring(in->bell, in->fence);
     return whole;
+}
+
+/* A payload that is still where its sender has it. PUT_OFF if nobody wants it yet. */
+static int offered(
+    struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
+{
+    struct direct_offer *offer = (struct direct_offer *)(uintptr_t)at;
+    if (length != sizeof *offer) return RING_CORRUPT;
+    uint32_t state = atomic_load_explicit(&offer->state, memory_order_acquire);
+    if (state == DIRECT_WITHDRAWN) return 0;
+    if (state != DIRECT_OFFERED) return RING_CORRUPT;
+    frame->offered = true;
+    void *place = e->sink.place(e->sink.self, frame);
+    frame->offered = false;
+    if (place) return take(e, in, frame, offer, place);
+    in->put_off = offer;
+    return PUT_OFF;
 }
 
 /* A frame whose payload lies where its sender keeps it. */
@@ -176,7 +199,8 @@ static int elsewhere(
     return end_failed(e, "cannot map what a sender lends", "", errno);
 }
 
-/* Returns 1 if a frame has arrived, 0 if not yet, RING_CORRUPT, or a status of this transport. */
+/* Returns 1 if a frame has arrived, 0 if not yet, PUT_OFF, RING_CORRUPT, or a status of this
+ * transport. */
 static inline int first(struct end *e, struct in *in, const struct ring_read *read)
 {
     const uint8_t *at = (const uint8_t *)(read->record + 1);
@@ -190,7 +214,7 @@ static inline int first(struct end *e, struct in *in, const struct ring_read *re
             0))
         return RING_CORRUPT;
     if (__builtin_expect((head & (RING_ELSEWHERE | RING_DIRECT)) != 0, 0))
-        return head & RING_DIRECT ? take(e, in, &frame, at + header, part)
+        return head & RING_DIRECT ? offered(e, in, &frame, at + header, part)
                                   : elsewhere(e, in, &frame, at + header, part);
     if (__builtin_expect(part > frame.length, 0)) return RING_CORRUPT;
     if (__builtin_expect(part < frame.length, 0))
@@ -215,7 +239,7 @@ static int rest(struct end *e, struct in *in, const struct ring_read *read)
     in->got += bytes;
     if (in->got < in->frame.length) return 0;
     in->half = false;
-    if (in->frame.length > DIRECT_LEAST) measure(in, in->frame.length, false);
+    measure_pieces(in);
     arrived(e, &in->frame, in->place);
     return 1;
 }
@@ -230,7 +254,8 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
 {
     bool one = in->idle;
     in->idle = false;
-    if (!in->half) in->waited = one;
+    if (!in->half) in->waited = one && !in->put_off;
+    in->put_off = NULL;
     struct ring_read read;
     int count = 0, status;
     uint64_t enough = in->reader.head + in->reader.size;
@@ -243,6 +268,7 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
             *corrupt = status == RING_CORRUPT;
             return *corrupt ? count : status;
         }
+        if (__builtin_expect(status == PUT_OFF, 0)) break;
         count += status;
         bool enough_for_now = one && status > 0;
         if (__builtin_expect(ring_done(&in->reader, &read), 0)) {

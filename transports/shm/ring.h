@@ -64,8 +64,7 @@ struct ring {
     uint64_t line1[6];
     _Atomic uint64_t wanting; /* the writer's: wake it when `head` is this far; 0: it does not wait
                                */
-    _Atomic uint64_t begun;   /* the writer's: when it began the last frame of some length */
-    uint64_t line2[6];
+    uint64_t line2[7];
     uint64_t line3[8];
 };
 HARK_STATIC_ASSERT(sizeof(struct ring) == 256 && offsetof(struct ring, head) == 64 &&

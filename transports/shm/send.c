@@ -321,7 +321,8 @@ static bool had_better_offer(struct end *e, struct out *out, const struct hark_o
         out->left_out++;
         return false;
     }
-    if (out->streak > 0 || (!e->direct && !(e->direct = direct_open(&e->proof)))) return false;
+    if ((o->keep && out->streak > 0) || (!e->direct && !(e->direct = direct_open(&e->proof))))
+        return false;
     uint64_t prefers = atomic_load_explicit(&out->writer.ring->prefers, memory_order_relaxed);
     bool ring = prefers >> direct_class(length) & 1;
     return ring == (++out->longs % DIRECT_AGAIN == 0);
@@ -349,6 +350,7 @@ static int send_offer(struct end *e, struct out *out, struct hark_outgoing *o)
     o->done = o->header.length;
     e->offers++;
     e->late = false;
+    out->asked = 0;
     stall(e, out, RING_LINE); /* wait() looks whether it is taken */
     return HARK_T_AGAIN;
 }
@@ -366,7 +368,7 @@ static void end_offer(struct end *e, struct out *out, struct hark_outgoing *o)
 static int send_offered(struct end *e, struct out *out, struct hark_outgoing *o)
 {
     uint32_t state = DIRECT_OFFERED;
-    if (e->late || o->part[0].at == o->keep)
+    if (e->late || o->part[0].at == o->keep || ++out->asked > DIRECT_PATIENCE)
         (void)atomic_compare_exchange_strong(&out->offer->state, &state, DIRECT_WITHDRAWN);
     if (is_open(out) && !has_closed(out)) return HARK_T_AGAIN;
     state = atomic_exchange(&out->offer->state, DIRECT_WITHDRAWN);
@@ -468,8 +470,6 @@ HARK_COLD int send_seldom(struct end *e, struct out *out, struct hark_outgoing *
     if (out->gone) return HARK_T_EGONE;
     if ((o->done != 0) != (out->half || out->offer)) return HARK_T_EINVAL;
     bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
-    if (length > DIRECT_LEAST && o->done == 0)
-        atomic_store_explicit(&out->writer.ring->begun, direct_now(), memory_order_relaxed);
     if (out->offer) status = send_offered(e, out, o);
     else if (had_better_offer(e, out, o)) status = send_offer(e, out, o);
     if (status == HARK_T_OK) kept = false; /* the receiver has it, and `keep` may not */

@@ -246,7 +246,7 @@ static bool something_to_do(struct end *e)
     if (e->dead || atomic_load_explicit(&e->bell->announced, memory_order_acquire) != e->seen)
         return true;
     for (uint32_t i = 0; i < e->in_count; i++)
-        if (ring_ready(&e->in[i]->reader)) return true;
+        if (in_ready(e->in[i])) return true;
     if (__builtin_expect(e->stalled > 0, 0))
         for (uint32_t number = 0; number <= e->ranks; number++)
             if (e->out[number] && e->out[number]->need && out_has_room(e->out[number])) return true;
