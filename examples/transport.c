@@ -248,7 +248,7 @@ static struct peer *sender_of(
 static void give_up(struct end *e, struct peer *p, uint32_t rank)
 {
     const struct hark_frame frame = {
-        rank, p->from, {p->header, p->coming.header}, p->coming.length};
+        rank, p->from, {p->header, p->coming.header}, p->coming.length, false};
     if (p->payload) e->config.sink.broken(e->config.sink.self, &frame, p->payload);
     free(p->header);
     p->header = p->payload = NULL;

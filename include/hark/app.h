@@ -64,6 +64,9 @@ int hark_send(const void *data, size_t length, int to, int tag);
 /* Receives at most `room` bytes from `from` (or HARK_ANY_SOURCE) with `tag` (or HARK_ANY_TAG). info
  * may be NULL. Bytes of `data` beyond the message's length may be overwritten too. */
 int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info);
+/* The same without waiting: `data` must stay as it is until wait or test has completed the request.
+ * A request of a send counts as completed: a test of it waits until the message needs `data` no
+ * more, so that its outcome does not depend on timing. */
 int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request);
 /* Messages are matched in wait or test, in the order in which the receives were posted. `data` must
  * stay valid until then. */

@@ -177,6 +177,7 @@ struct request {
     bool forgotten; /* freed by the program before it was done */
     bool done;      /* its status is there */
     bool cancelled;
+    uint32_t left;               /* frames of its send that need the buffer: hark_app_sent() */
     struct request *next;        /* of those that are forgotten */
     MPI_Status status;           /* MPI_ERROR: of this request */
     struct hark_request receive; /* of a receive */
@@ -386,6 +387,9 @@ void hark_mpi_coll_post(
 
 int hark_mpi_send(struct comm *c, const void *data, size_t count, const struct type *t, int peer,
     int tag, bool synchronous);
+/* The same, but the message may need its memory until hark_app_sent(left). */
+int hark_mpi_send_start(struct comm *c, const void *data, size_t count, const struct type *t,
+    int peer, int tag, bool synchronous, uint32_t *left);
 /* Posts r, which has its memory: for what kind of context, one of OF_... */
 void hark_mpi_post(struct comm *c, struct hark_request *r, int source, int of, int tag);
 void hark_mpi_acknowledge(void);

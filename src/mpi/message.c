@@ -49,10 +49,14 @@ void hark_mpi_status_received(
 /* ---- sending ----------------------------------------------------------------------------------
  */
 
-static int send_bytes(struct comm *c, const void *data, size_t length, int peer, int of, int tag)
+/* `left` NULL: waits until the message has left its memory; see hark_app_start(). */
+static int send_bytes(
+    struct comm *c, const void *data, size_t length, int peer, int of, int tag, uint32_t *left)
 {
-    return hark_app_send(data, length, hark_mpi_group_world_rank(hark_mpi_peers(c), peer),
-        hark_mpi_context(c, of), tag);
+    const int to = hark_mpi_group_world_rank(hark_mpi_peers(c), peer);
+    const uint16_t ctx = hark_mpi_context(c, of);
+    return left ? hark_app_start(data, length, to, ctx, tag, left)
+                : hark_app_send(data, length, to, ctx, tag);
 }
 
 void hark_mpi_clear_padding(const struct type *t, void *packed, size_t length)
@@ -64,17 +68,18 @@ void hark_mpi_clear_padding(const struct type *t, void *packed, size_t length)
         memset(bytes + i + NUMBER, 0, WIDTH - NUMBER);
 }
 
-static int send_type(
-    struct comm *c, const void *data, size_t count, const struct type *t, int peer, int of, int tag)
+static int send_type(struct comm *c, const void *data, size_t count, const struct type *t, int peer,
+    int of, int tag, uint32_t *left)
 {
     size_t length = count * t->size;
     bool has_padding = hark_mpi_has_padding(t);
     if ((hark_mpi_type_is_block(t, count) && !has_padding) || length == 0)
-        return send_bytes(c, length ? hark_mpi_type_first(t, data) : NULL, length, peer, of, tag);
+        return send_bytes(
+            c, length ? hark_mpi_type_first(t, data) : NULL, length, peer, of, tag, left);
     void *packed = hark_mpi_scratch(length);
     hark_mpi_pack(t, count, data, 0, packed, length);
     if (has_padding) hark_mpi_clear_padding(t, packed, length);
-    int status = send_bytes(c, packed, length, peer, of, tag);
+    int status = send_bytes(c, packed, length, peer, of, tag, NULL);
     hark_mpi_scratch_free(packed);
     return status;
 }
@@ -82,7 +87,16 @@ static int send_type(
 int hark_mpi_send(struct comm *c, const void *data, size_t count, const struct type *t, int peer,
     int tag, bool synchronous)
 {
-    return send_type(c, data, count, t, peer, OF_MESSAGES, tag | (synchronous ? HARK_APP_MARK : 0));
+    return send_type(
+        c, data, count, t, peer, OF_MESSAGES, tag | (synchronous ? HARK_APP_MARK : 0), NULL);
+}
+
+int hark_mpi_send_start(struct comm *c, const void *data, size_t count, const struct type *t,
+    int peer, int tag, bool synchronous, uint32_t *left)
+{
+    *left = 0;
+    return send_type(
+        c, data, count, t, peer, OF_MESSAGES, tag | (synchronous ? HARK_APP_MARK : 0), left);
 }
 
 /* A synchronous message is acknowledged by an empty one of the same tag: those with one tag are
@@ -352,13 +366,13 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
 
 int hark_mpi_coll_send(struct comm *c, const void *data, size_t length, int peer, int tag)
 {
-    return send_bytes(c, data, length, peer, OF_COLLECTIVES, tag);
+    return send_bytes(c, data, length, peer, OF_COLLECTIVES, tag, NULL);
 }
 
 int hark_mpi_coll_send_type(
     struct comm *c, const void *data, size_t count, const struct type *t, int peer, int tag)
 {
-    return send_type(c, data, count, t, peer, OF_COLLECTIVES, tag);
+    return send_type(c, data, count, t, peer, OF_COLLECTIVES, tag, NULL);
 }
 
 void hark_mpi_coll_post(

@@ -4,6 +4,9 @@
 
 struct request hark_mpi_request_done;
 
+/* Messages above this wait in the program's memory, shorter ones are copied if they have to. */
+enum { LATER_BYTES = 16 << 10 };
+
 struct request *hark_mpi_request_new(struct comm *c)
 {
     struct request *r = hark_mpi_new(KIND_REQUEST, sizeof *r);
@@ -16,6 +19,7 @@ struct request *hark_mpi_request_new(struct comm *c)
 void hark_mpi_request_release(struct request *r)
 {
     if (r->o.predefined) return;
+    hark_app_sent(&r->left);
     if (r->collective) hark_mpi_collective_free(r->collective);
     if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
     if (r->comm) hark_mpi_comm_release(r->comm);
@@ -78,8 +82,8 @@ static int start_send(struct request *r)
     r->done = !r->synchronous || r->peer == MPI_PROC_NULL;
     hark_mpi_status_empty(&r->status);
     if (r->peer == MPI_PROC_NULL) return HARK_A_OK;
-    int status =
-        hark_mpi_send(r->comm, r->buffer, r->count, r->type, r->peer, r->tag, r->synchronous);
+    int status = hark_mpi_send_start(
+        r->comm, r->buffer, r->count, r->type, r->peer, r->tag, r->synchronous, &r->left);
     if (status < 0 || !r->synchronous) return status;
     hark_mpi_request_post(r);
     return status;
@@ -153,6 +157,7 @@ void hark_mpi_request_wait(struct request *r, const char *call)
 int hark_mpi_request_finish(MPI_Request *handle, struct request *r, MPI_Status *status)
 {
     int error = r->status.MPI_ERROR;
+    hark_app_sent(&r->left);
     if (r->what == REQUEST_GENERALIZED) error = hark_mpi_generalized_query(r);
     if (status != MPI_STATUS_IGNORE) {
         int kept = status->MPI_ERROR;
@@ -190,7 +195,31 @@ static struct request *make(struct comm *c, void *buffer, size_t count, struct t
     return r;
 }
 
-/* A message of standard mode is sent when the call returns: all such requests are the same one. */
+/* A message of standard mode counts as sent when the call returns, so that what a test finds does
+ * not depend on timing. If nothing of it waits in its memory the request is that of all such sends;
+ * else who completes the request waits for that. */
+static int start_standard(struct comm *c, const void *buffer, size_t count, struct type *t,
+    int dest, int tag, MPI_Request *request)
+{
+    uint32_t left = 0;
+    if (count * t->size > LATER_BYTES) {
+        struct request *r = make(c, (void *)(uintptr_t)buffer, count, t, dest, tag, start_send);
+        int status = start_send(r);
+        if (status >= 0 && r->left) {
+            *request = HANDLE(MPI_Request, r);
+            return status;
+        }
+        hark_mpi_request_release(r);
+        if (status < 0) return status;
+    } else {
+        int status = hark_mpi_send_start(c, buffer, count, t, dest, tag, false, &left);
+        if (status < 0) return status;
+        hark_app_sent(&left);
+    }
+    *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+    return HARK_A_OK;
+}
+
 #define ISEND(suffix, count_type, name)                                                            \
     PUBLIC(name##suffix)                                                                           \
     int PMPI_##name##suffix(const void *buffer, count_type count, MPI_Datatype datatype, int dest, \
@@ -201,13 +230,11 @@ static struct request *make(struct comm *c, void *buffer, size_t count, struct t
         NEED_COMMITTED(c, t, datatype);                                                            \
         NEED_PEER(c, dest);                                                                        \
         NEED_TAG(c, tag);                                                                          \
-        if (dest != MPI_PROC_NULL) {                                                               \
-            NEED_BUFFER(c, buffer, count, t);                                                      \
-            int status = hark_mpi_send(c, buffer, (size_t)count, t, dest, tag, false);             \
-            if (status < 0) return hark_mpi_status(c, status, __func__);                           \
-        }                                                                                          \
         *request = HANDLE(MPI_Request, &hark_mpi_request_done);                                    \
-        return MPI_SUCCESS;                                                                        \
+        if (dest == MPI_PROC_NULL) return MPI_SUCCESS;                                             \
+        NEED_BUFFER(c, buffer, count, t);                                                          \
+        int status = start_standard(c, buffer, (size_t)count, t, dest, tag, request);              \
+        return status < 0 ? hark_mpi_status(c, status, __func__) : MPI_SUCCESS;                    \
     }
 
 COUNTS(ISEND, Isend)
@@ -248,15 +275,21 @@ COUNTS(REQUEST_MADE, Recv_init, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, st
 /* ---- both at once: MPI 4 ----------------------------------------------------------------------
  */
 
-/* What is sent has left its buffer when the send returns, so that the request is the receive's. */
+/* The request is the receive's, and that of the send until it is completed. What replaces the
+ * buffer may come only when the message has left it. */
 static int exchange(struct comm *c, const void *out, size_t out_count, struct type *out_type,
     int dest, int out_tag, struct request *in, MPI_Request *request, const char *call)
 {
     int status = HARK_A_OK;
+    bool replaces = out == in->buffer;
+    if (!replaces) start_receive(in);
     if (dest != MPI_PROC_NULL)
-        status = hark_mpi_send(c, out, out_count, out_type, dest, out_tag, false);
+        status = hark_mpi_send_start(c, out, out_count, out_type, dest, out_tag, false, &in->left);
+    if (replaces) {
+        hark_app_sent(&in->left);
+        start_receive(in);
+    }
     *request = HANDLE(MPI_Request, in);
-    start_receive(in);
     return hark_mpi_status(c, status, call);
 }
 

@@ -243,11 +243,18 @@ int hark_init(void)
     return HARK_A_OK;
 }
 
+static inline void check_sent(int status)
+{
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
+}
+
 int hark_finalize(void)
 {
     if (!hark_app.joined) return HARK_A_EINIT;
     if (hark_app.posted) return HARK_A_EPENDING;
     fflush(NULL);
+    check_sent(hark_driver_settle(P.driver));
     if (P.control >= 0) {
         struct hark_control m;
         hark_driver_quiet(P.driver); /* orphans that were not sent again never will be */
@@ -342,12 +349,6 @@ static inline int ready_to_send(const void *data, size_t length)
     return HARK_A_OK;
 }
 
-static inline void check_sent(int status)
-{
-    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
-    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-}
-
 static inline void count_traffic(int to, size_t length)
 {
     if (P.traffic)
@@ -356,7 +357,9 @@ static inline void count_traffic(int to, size_t length)
             memory_order_relaxed);
 }
 
-int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+/* What every send does; the rest of it, by the driver, is `waits` or not. */
+static inline int send_message(
+    const void *data, size_t length, int to, uint16_t ctx, int tag, bool waits, uint32_t *left)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
@@ -364,12 +367,31 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
     if (__builtin_expect(hark_prologue.replaying, 0)) return HARK_A_OK; /* it was sent long ago */
     int status = ready_to_send(data, length);
     if (status < 0) return status;
-    check_sent(hark_driver_send(
-        P.driver, (uint32_t)to, hark_app_channel(ctx), hark_app_wire_tag(ctx, tag), data, length));
+    const uint16_t channel = hark_app_channel(ctx);
+    const int64_t wire_tag = hark_app_wire_tag(ctx, tag);
+    check_sent(waits ? hark_driver_send(P.driver, (uint32_t)to, channel, wire_tag, data, length)
+                     : hark_driver_send_start(
+                           P.driver, (uint32_t)to, channel, wire_tag, data, length, left));
     count_traffic(to, length);
     if (__builtin_expect(P.recorder != NULL, 0))
         hark_recorder_sent(P.recorder, (uint32_t)to, ctx, tag, data, length);
     return HARK_A_OK;
+}
+
+int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+{
+    return send_message(data, length, to, ctx, tag, true, NULL);
+}
+
+int hark_app_start(const void *data, size_t length, int to, uint16_t ctx, int tag, uint32_t *left)
+{
+    *left = 0;
+    return send_message(data, length, to, ctx, tag, false, left);
+}
+
+void hark_app_sent(uint32_t *left)
+{
+    if (__builtin_expect(*left != 0, 0)) check_sent(hark_driver_sent(P.driver, left));
 }
 
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag)
@@ -422,6 +444,7 @@ int hark_checkpoint(void)
         return HARK_A_EPENDING;
     if (hark_prologue.recording) hark_prologue_forget(); /* this program does not ask for it */
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
+    check_sent(hark_driver_settle(P.driver));
     hark_process_poll();
     bool due = hark_app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
     hark_app.inside = true;

@@ -44,7 +44,7 @@ static inline uint16_t hark_app_context(uint16_t channel, int64_t wire_tag)
                                        : (uint16_t)((wire_tag >> 32) << 2 | (channel & 3));
 }
 
-struct hark_request {                     /* a posted receive, or a send that is done */
+struct hark_request {                     /* a posted receive, or a send */
     struct hark_request *next, *previous; /* while it is posted: queue.h */
     void *data;
     size_t room;
@@ -56,6 +56,7 @@ struct hark_request {                     /* a posted receive, or a send that is
     /* While it is posted: an untaken message whose payload lies in data, for it came directly; or
      * NULL. If another message is taken first, that one's payload has to make room. */
     struct hark_message *early;
+    uint32_t left; /* of a send: frames that have not left its memory; see hark_app_sent() */
     /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
     void (*land)(struct hark_request *r, const void *payload, size_t length);
     union {
@@ -144,6 +145,10 @@ static inline bool hark_app_ready(void)
 }
 
 int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
+/* As hark_app_send, but returns with *left not 0 if the message still needs its memory: until
+ * hark_app_sent(left). */
+int hark_app_start(const void *data, size_t length, int to, uint16_t ctx, int tag, uint32_t *left);
+void hark_app_sent(uint32_t *left);
 /* To the group of that context: what rank 0 multicasts, or what this process contributes to a
  * reduction. */
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag);

@@ -445,11 +445,12 @@ static struct hark_request *request_memory(void)
 int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request)
 {
     if (request == NULL) return HARK_A_EARGUMENT;
-    int status = hark_app_send(data, length, to, CTX_POINT, tag);
-    if (status < 0) return status;
-    *request = request_memory();
-    **request = (struct hark_request){.done = true};
-    return HARK_A_OK;
+    struct hark_request *r = request_memory();
+    *r = (struct hark_request){.done = true};
+    int status = hark_app_start(data, length, to, CTX_POINT, tag, &r->left);
+    if (status < 0) free(r);
+    else *request = r;
+    return status;
 }
 
 int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request)
@@ -472,6 +473,7 @@ static int finish(struct hark_request **request, struct hark_info *info)
 {
     struct hark_request *r = *request;
     int status = r->status;
+    hark_app_sent(&r->left);
     if (info) *info = r->info;
     free(r);
     *request = NULL;
