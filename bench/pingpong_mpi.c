@@ -37,7 +37,8 @@ int main(int argc, char **argv)
     out = aligned_alloc(4096, ((size_t)size + 4096) & ~(size_t)4095);
     in = aligned_alloc(4096, ((size_t)size + 4096) & ~(size_t)4095);
     if (out == NULL || in == NULL) return 2;
-    memset(out, 1, (size_t)size); /* memory that was never written is one page of zeros, read fast */
+    memset(out, 1, (size_t)size); /* memory that was never written is one page of zeros, read fast
+                                   */
     memset(in, 1, (size_t)size);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);

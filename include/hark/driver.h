@@ -178,8 +178,6 @@ int hark_driver_send_start(struct hark_driver *d, uint32_t to, uint16_t ctx, int
     const void *payload, uint64_t length, uint32_t *left);
 /* Waits, and polls, until *left is 0: the payload may be changed. */
 int hark_driver_sent(struct hark_driver *d, uint32_t *left);
-/* The same for all messages that were started, as before an image. */
-int hark_driver_settle(struct hark_driver *d);
 /* As hark_driver_send, but to a group, for protocols that have groups: the payload is logged once
  * and sent along the group's tree. To a group that reduces it sends this process's contribution, of
  * equal length in all members; the root gets the result as a message from itself. */

@@ -197,8 +197,6 @@ void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t 
 /* The SEND whose frames count down `left` has failed: they are for nobody. */
 void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
 void hark_driver_outgoing_free(struct hark_driver *d);
-/* Does anything that waits lie in memory of a caller? */
-bool hark_driver_outgoing_borrows(const struct hark_driver *d);
 /* What waits of the SEND whose frames count down `left` is copied, if not too much waits. */
 int hark_driver_outgoing_copy(struct hark_driver *d, const uint32_t *left);
 

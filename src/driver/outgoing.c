@@ -297,14 +297,6 @@ void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left)
     for (uint32_t i = d->waiting_count; i-- > 0;) forget(d, d->waiting[i], 0, left);
 }
 
-bool hark_driver_outgoing_borrows(const struct hark_driver *d)
-{
-    for (uint32_t i = 0; i < d->waiting_count; i++)
-        for (const struct outgoing *o = d->out[d->waiting[i]]->head; o; o = o->next)
-            if (o->left) return true;
-    return false;
-}
-
 int hark_driver_outgoing_copy(struct hark_driver *d, const uint32_t *left)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++)

@@ -66,15 +66,6 @@ int hark_driver_sent(struct hark_driver *d, uint32_t *left)
     return HARK_D_OK;
 }
 
-int hark_driver_settle(struct hark_driver *d)
-{
-    while (hark_driver_outgoing_borrows(d)) {
-        int status = wait_a_round(d);
-        if (status < 0) return status;
-    }
-    return HARK_D_OK;
-}
-
 /* The message is on its way, whatever became of it so far. */
 static inline int send_started(struct hark_driver *d, int status, uint64_t length, uint32_t *left)
 {

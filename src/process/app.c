@@ -243,18 +243,11 @@ int hark_init(void)
     return HARK_A_OK;
 }
 
-static inline void check_sent(int status)
-{
-    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
-    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
-}
-
 int hark_finalize(void)
 {
     if (!hark_app.joined) return HARK_A_EINIT;
     if (hark_app.posted) return HARK_A_EPENDING;
     fflush(NULL);
-    check_sent(hark_driver_settle(P.driver));
     if (P.control >= 0) {
         struct hark_control m;
         hark_driver_quiet(P.driver); /* orphans that were not sent again never will be */
@@ -347,6 +340,12 @@ static inline int ready_to_send(const void *data, size_t length)
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
     if (P.setup.log_limit) wait_for_log(length);
     return HARK_A_OK;
+}
+
+static inline void check_sent(int status)
+{
+    if (status == HARK_D_EGONE) hark_process_poll(); /* does not come back */
+    if (status < 0) hark_process_fatal("rank %u: %s", P.setup.rank, hark_driver_error(P.driver));
 }
 
 static inline void count_traffic(int to, size_t length)
@@ -444,7 +443,6 @@ int hark_checkpoint(void)
         return HARK_A_EPENDING;
     if (hark_prologue.recording) hark_prologue_forget(); /* this program does not ask for it */
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
-    check_sent(hark_driver_settle(P.driver));
     hark_process_poll();
     bool due = hark_app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
     hark_app.inside = true;

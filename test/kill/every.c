@@ -46,7 +46,8 @@ static const struct program programs[] = {{.ranks = 4, .clusters = "2", .argumen
     {.ranks = 3, .clusters = "3", .argument = {"5", "order"}, .by_order = true},
     {.ranks = 4, .clusters = "2", .argument = {"4", "together"}, .together = true},
     {.ranks = 4, .clusters = "2", .argument = {"6", "partners"}, .partners = true},
-    {.ranks = 3, .clusters = "3", .argument = {"5", "looks"}, .by_order = true}};
+    {.ranks = 3, .clusters = "3", .argument = {"5", "looks"}, .by_order = true},
+    {.ranks = 3, .clusters = "2", .argument = {"4", "started"}}};
 /* One of four processes; with collectives, where they are no messages. */
 static const struct program *four(const struct variant *v)
 {

@@ -11,6 +11,8 @@
  *   small ROUNDS together what everybody is told comes of collectives instead
  *   small ROUNDS partners most of what is sent goes between a rank and the one half of all ranks
  *   away, whose number is even
+ *   small ROUNDS started  in each round first a long message round the ring, of which nothing may
+ *                         have left its memory when a checkpoint is taken
  *   small ROUNDS fence=R  at its third round rank R leaves a copy of itself that is stopped, with
  *                         all its connections, and dies. The
  *                         copy goes on when somebody lets it, and makes PLACE/spoke when it has
@@ -44,16 +46,19 @@ enum {
     TAG_MUCH,
     TAG_SEEN,
     MOST = 16,
+    TAG_LONG,
     MUCH = 1000,
+    WORDS = 12000,
     FENCE_ROUND = 2
 };
 
 static struct {
     int64_t round, taken; /* done; messages taken */
     uint64_t digest;
+    int64_t half; /* the round's long message is sent, and not received */
 } state;
 static int rank, size, lock = -1, fence = -1;
-static bool by_order, looks, together, with_partners, is_copy, lies;
+static bool by_order, looks, together, with_partners, started, is_copy, lies;
 
 static void check(int status, const char *call)
 {
@@ -84,6 +89,12 @@ static void be_the_only_one(void)
     if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0) return;
     printf("rank %d: two incarnations at once: %s\n", rank, strerror(errno));
     exit(1);
+}
+
+static void wait_a_little(void)
+{
+    struct timespec t = {0, 1500000}; /* so that a checkpoint is due */
+    nanosleep(&t, NULL);
 }
 
 static bool make(const char *name, int number)
@@ -142,6 +153,28 @@ static void exchange(void)
     check(hark_recv(in, sizeof in, partner, TAG_MUCH, NULL), "hark_recv");
     for (int i = 0; i < MUCH; i++) sum = mix(sum ^ in[i]);
     take(sum);
+}
+
+/* A checkpoint between a send that is started and its receive. */
+static void start_and_take(void)
+{
+    static uint64_t out[WORDS], in[WORDS];
+    const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    uint64_t sum = 0;
+    if (!state.half) {
+        struct hark_request *request;
+        for (uint64_t i = 0; i < WORDS; i++) out[i] = mix(state.digest ^ i);
+        check(hark_isend(out, sizeof out, next, TAG_LONG, &request), "hark_isend");
+        state.half = 1;
+        wait_a_little();
+        check(hark_checkpoint(), "hark_checkpoint");
+        check(hark_wait(&request, NULL), "hark_wait");
+        memset(out, 0, sizeof out);
+    }
+    check(hark_recv(in, sizeof in, previous, TAG_LONG, NULL), "hark_recv");
+    for (int i = 0; i < WORDS; i++) sum = mix(sum ^ in[i]);
+    take(sum);
+    state.half = 0;
 }
 
 static uint64_t gather(void)
@@ -255,12 +288,6 @@ static void leave_a_copy(void)
     lies = access(path_of("lie", -1), F_OK) == 0;
 }
 
-static void wait_a_little(void)
-{
-    struct timespec t = {0, 1500000}; /* so that a checkpoint is due */
-    nanosleep(&t, NULL);
-}
-
 int main(int argc, char **argv)
 {
     uint64_t from;
@@ -273,12 +300,14 @@ int main(int argc, char **argv)
     by_order = looks || (argc > 2 && strcmp(argv[2], "order") == 0);
     together = argc > 2 && strcmp(argv[2], "together") == 0;
     with_partners = argc > 2 && strcmp(argv[2], "partners") == 0;
+    started = argc > 2 && strcmp(argv[2], "started") == 0;
     if (argc > 2 && strncmp(argv[2], "fence=", 6) == 0) fence = atoi(argv[2] + 6);
     check(hark_protect(1, &state, sizeof state), "hark_protect");
     check(hark_restarted(&from), "hark_restarted");
     if (rank == fence && access(path_of("copied", -1), F_OK) == 0) make("again", -1);
     while (state.round < rounds) {
         leave_a_copy();
+        if (started) start_and_take();
         ring();
         if (with_partners) exchange();
         verdict();

@@ -166,7 +166,7 @@ static void started_and_not_waited_for(void **state)
         assert_int_equal(script.taken, 0);
         assert_int_equal(script.waits, 0);
         if (ends == 0) assert_int_equal(hark_driver_sent(d, &left), HARK_D_OK);
-        if (ends == 1) assert_int_equal(hark_driver_settle(d), HARK_D_OK);
+        while (ends == 1 && left > 0) assert_true(hark_driver_poll(d) >= 0);
         if (ends < 2) {
             assert_int_equal(left, 0);
             assert_in_range(script.taken, 1, 2);

@@ -27,13 +27,14 @@
 #include "ring.h"
 
 #define DIRECT_LEAST                                                                               \
-    (32u * 1024)             /* bytes of a payload: what fits one record goes through the ring */
-#define DIRECT_CLASSES  6u   /* of lengths: up to 64 KiB, up to 128 KiB ... and over 1 MiB */
-#define DIRECT_SAMPLES  4u   /* frames by which a way is judged for the first time */
-#define DIRECT_AGAIN    64u  /* each frame of that number goes the other way, to judge anew */
-#define DIRECT_SHY      64u  /* offers left out at most, where nobody takes them */
-#define DIRECT_PATIENCE 100u /* looks at an offer that nobody takes, by who does not fall asleep   \
-                              */
+    (32u * 1024)           /* bytes of a payload: what fits one record goes through the ring */
+#define DIRECT_CLASSES 6u  /* of lengths: up to 64 KiB, up to 128 KiB ... and over 1 MiB */
+#define DIRECT_SAMPLES 4u  /* frames by which a way is judged for the first time */
+#define DIRECT_AGAIN   64u /* each frame of that number goes the other way, to judge anew */
+#define DIRECT_SHY     64u /* offers left out at most, where nobody takes them */
+#define DIRECT_PATIENCE                                                                            \
+    100u /* looks at an offer that nobody takes, by who does not fall asleep                       \
+          */
 
 enum { DIRECT_OFFERED = 1, DIRECT_TAKING, DIRECT_DONE, DIRECT_REFUSED, DIRECT_WITHDRAWN };
 
