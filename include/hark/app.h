@@ -54,7 +54,8 @@ int hark_init(void);
 /* Leaves the job. Returns when it is on record that every process has called finalize; until then
  * this process still sends from its log, and may roll back. HARK_A_EPENDING. */
 int hark_finalize(void);
-/* 0 .. hark_size()-1; -1 outside init and finalize. */
+/* Returns this process's rank, 0 .. hark_size()-1; hark_size, the number of processes. Both are -1
+ * outside of hark_init and hark_finalize. */
 int hark_rank(void);
 int hark_size(void);
 
@@ -71,7 +72,8 @@ int hark_isend(const void *data, size_t length, int to, int tag, struct hark_req
 /* Messages are matched in wait or test, in the order in which the receives were posted. `data` must
  * stay valid until then. */
 int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request);
-/* *request is NULL afterwards; waiting for NULL returns at once. */
+/* Waits until the request is completed; *request is NULL afterwards. Waiting for NULL returns at
+ * once. */
 int hark_wait(struct hark_request **request, struct hark_info *info);
 /* Sets *done if the request is completed. The outcome of a test or of a probe, also that it found
  * nothing, depends on timing. scmel, team and camel replay it: a re-execution finds the same. Under
@@ -79,20 +81,20 @@ int hark_wait(struct hark_request **request, struct hark_info *info);
  * messages that a program sends must not depend on it. */
 int hark_test(struct hark_request **request, bool *done, struct hark_info *info);
 int hark_waitall(size_t count, struct hark_request *request[], struct hark_info info[]);
-/* Waits for any one of them; *index is the one that completed, or -1 if all are NULL. */
+/* Waits until one of the requests is completed; *index says which, or is -1 if all are NULL. */
 int hark_waitany(size_t count, struct hark_request *request[], int *index, struct hark_info *info);
 /* Waits until such a message could be received, and gives its source, tag and length; it does not
  * receive the message. info may be NULL. Messages that match a posted receive belong to that
  * receive: a probe does not see them. After a checkpoint call, a message probed before it can still
  * be received with hark_recv() from info.source with info.tag. */
 int hark_probe(int from, int tag, struct hark_info *info);
-/* The same without waiting: *found is whether there is such a message. */
+/* As hark_probe, but without waiting: *found is true if there is such a message. */
 int hark_iprobe(int from, int tag, bool *found, struct hark_info *info);
 
 enum hark_type { HARK_INT32, HARK_INT64, HARK_UINT64, HARK_DOUBLE };
 enum hark_operation { HARK_SUM, HARK_PRODUCT, HARK_MIN, HARK_MAX };
 
-/* Collective calls: every process of the job must make the same ones in the same order. The first
+/* Collective calls: every process of the job must make the same calls in the same order. The first
  * four use groups under protocols that have them (camel; hydee and team with --camel), which log a
  * multicast once; under the others they are messages along a binomial tree. Reductions combine in
  * the same order everywhere, so their results are the same bit for bit in every run and under every
@@ -108,7 +110,7 @@ int hark_allreduce(const void *data, void *result, size_t count, enum hark_type 
  * hark_size() times `length`. On other processes `all` is ignored. At the root `data` may be this
  * process's place in `all`. HARK_A_ERANK; HARK_A_ELENGTH: one part is too long. */
 int hark_gather(const void *data, size_t length, void *all, int root);
-/* The reverse: part i of `all` at the root, of `length` bytes, goes to rank i. */
+/* Reverses hark_gather: part i of `all` at the root, of `length` bytes, goes to rank i. */
 int hark_scatter(const void *all, void *data, size_t length, int root);
 /* As hark_gather, but every process gets `all`. */
 int hark_allgather(const void *data, size_t length, void *all);
@@ -133,27 +135,28 @@ int hark_checkpoint(void);
  * protected memory is restored to its state inside that hark_checkpoint call, and *restarted is the
  * checkpoint's number; else it is 0. On rank 0 standard input, read by C's stdio or read(2), then
  * goes on where it was in that call. A program may communicate before this call: images hold what
- * it received there (up to 16 MiB), so a process that starts again sends nothing and receives the
- * same until it calls this. It must do there what it did in its first execution. HARK_A_EREGION: an
- * id or a length differs. */
+ * it received by then (up to 16 MiB), so a process that starts again sends nothing and receives the
+ * same until this call. Before this call the program must do what it did in its first execution.
+ * HARK_A_EREGION: an id or a length differs. */
 int hark_restarted(uint64_t *restarted);
 
-/* Before hark_restarted, in a process that starts again from a checkpoint: what the checkpoint has
- * under `id`, so that a program can learn how much memory it needs, or what it was doing. The
- * memory is hark's, must not be changed, and lasts until hark_restarted; it may be protected
- * itself, as a region that the program no longer wants. HARK_A_EREGION: there is no such region, or
- * no checkpoint, or hark_restarted was called. */
+/* Gives what the checkpoint has under `id`, in a process that starts again from a checkpoint and
+ * has not called hark_restarted; so a program can learn how much memory it needs, or what it was
+ * doing. The memory is hark's, must not be changed, and lasts until hark_restarted. The program may
+ * protect this memory itself, as a region that it no longer wants. HARK_A_EREGION: there is no such
+ * region, or no checkpoint, or hark_restarted was called. */
 int hark_saved(uint64_t id, const void **at, size_t *length);
 
-/* The time in seconds, from an origin that all processes of a machine have in common and that is as
- * old as the machine's last start. It never goes back. Under `hark run` the readings are kept in a
- * journal: a process that executes again reads the same times as before, up to where it was lost,
- * so a program may send what it has measured (hark-run(1), CLOCKS AND CHANCE). Readings before the
- * call of hark_restarted() belong to the beginning of the program, which each restart executes
- * again: it reads the same times. Outside of hark_init and hark_finalize nothing is kept. */
+/* Returns the time in seconds, from an origin that all processes of a machine have in common and
+ * that is as old as the machine's last start. It never goes back. Under `hark run` the readings are
+ * kept in a journal: a process that executes again reads the same times as before, up to where it
+ * was lost, so a program may send what it has measured (hark-run(1), CLOCKS AND CHANCE). Readings
+ * before the call of hark_restarted() belong to the beginning of the program, which each restart
+ * executes again: it reads the same times. Readings before hark_init or after hark_finalize are not
+ * kept. */
 double hark_wtime(void);
 
-/* The words for a status: never NULL. */
+/* Returns the words for a status; never NULL. */
 const char *hark_app_error(int status);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* balance.h: on which processing element (PE) each object of a program is to run, if PEs form
- * teams.
+/* balance.h: chooses the processing element (PE) on which each object of a program is to run, where
+ * PEs form teams.
  *
  * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in
  * Fault Tolerant HPC Applications, Cluster 2011, section IV. Messages between teams are logged, so
@@ -49,12 +49,12 @@ struct hark_balance {
     uint64_t seed;                 /* for the cut */
 };
 
-/* now[i] is the present PE of object i; NULL: contiguous blocks of objects. Writes pe[i], its new
- * PE; `pe` may be `now`. Returns 0; -EINVAL: no objects, no PEs, more teams than PEs, teams of
- * different sizes, a PE in `now` that does not exist, loads or a move beyond HARK_BALANCE_LOAD, a
- * sum of loads, of bytes or of all moves beyond HARK_GRAPH_MOST, slack beyond 1000; -ENOMEM; from
- * the cut: -ENOTSUP, the backend is not built in, or -EOVERFLOW, the graph is too large for it. pe
- * is changed only if 0 is returned. */
+/* Maps objects to PEs. now[i] is the present PE of object i; NULL: contiguous blocks of objects.
+ * Writes pe[i], its new PE; `pe` may be `now`. Returns 0; -EINVAL: no objects, no PEs, more teams
+ * than PEs, teams of different sizes, a PE in `now` that does not exist, loads or a move beyond
+ * HARK_BALANCE_LOAD, a sum of loads, of bytes or of all moves beyond HARK_GRAPH_MOST, slack beyond
+ * 1000; -ENOMEM; from the cut: -ENOTSUP, the backend is not built in, or -EOVERFLOW, the graph is
+ * too large for it. pe is changed only if 0 is returned. */
 int hark_balance(const struct hark_balance *b, const uint32_t *now, uint32_t *pe);
 
 /* Places contiguous blocks of objects, of as equal number as possible. */
@@ -73,7 +73,7 @@ struct hark_balance_figures {
 int hark_balance_measure(const struct hark_balance *b, const uint32_t *now, const uint32_t *pe,
     struct hark_balance_figures *f);
 
-/* The paper's I = (max - avg) / avg of the PEs' loads; 0 without any load. */
+/* Returns the paper's I = (max - avg) / avg of the PEs' loads; 0 without any load. */
 static inline double hark_balance_imbalance(const struct hark_balance_figures *f, uint32_t pes)
 {
     return f->load ? (double)f->most * (double)pes / (double)f->load - 1.0 : 0.0;

@@ -61,7 +61,7 @@ int hark_matrix_read(
 int hark_matrix_whole(struct hark_matrix *m, uint32_t *row, uint64_t *at);
 /* Transposes: rows become columns. Returns 0, or -1 without memory. */
 int hark_matrix_turn(struct hark_matrix *to, const struct hark_matrix *m);
-/* The value at a place; 0, and *found false, if there is no entry. */
+/* Returns the value at a place; 0, and *found false, if there is no entry. */
 uint64_t hark_matrix_at(const struct hark_matrix *m, uint32_t row, uint32_t column, bool *found);
 void hark_matrix_free(struct hark_matrix *m);
 
@@ -78,9 +78,9 @@ struct hark_graph { /* symmetric, without diagonal, columns of a row ascending; 
     const uint64_t *load;
 };
 
-/* The graph of a matrix: the weight of an edge is the sum of the values of both directions; the
- * diagonal and places of value 0 are left out. Returns 0, -ENOMEM, or -EOVERFLOW: the sum of all
- * values is beyond HARK_GRAPH_MOST. Freed by hark_graph_free. */
+/* Makes the graph of a matrix: the weight of an edge is the sum of the values of both directions;
+ * the diagonal and places of value 0 are left out. Returns 0, -ENOMEM, or -EOVERFLOW: the sum of
+ * all values is beyond HARK_GRAPH_MOST. Freed by hark_graph_free. */
 int hark_graph_of(struct hark_graph *g, const struct hark_matrix *m);
 /* Frees a graph that hark_graph_of made, but not a load that the caller has set. */
 void hark_graph_free(struct hark_graph *g);
@@ -96,7 +96,7 @@ enum hark_cut_backend {
 };
 
 bool hark_cut_has(enum hark_cut_backend backend);
-/* "builtin", "scotch", "metis", "metis-recursive". */
+/* Returns "builtin", "scotch", "metis" or "metis-recursive". */
 const char *hark_cut_name(enum hark_cut_backend backend);
 /* Cuts the graph into `parts` parts (1 to the number of vertices) so that little weight is cut. The
  * largest part has at most 1 + slack times the mean load, as far as the loads allow it. part[v] is
@@ -130,15 +130,15 @@ struct hark_cluster_cost {
     void *self;
 };
 
-/* alpha L + beta R, or what c->function returns. */
+/* Returns the cost: alpha L + beta R, or what c->function returns. */
 double hark_cluster_cost(const struct hark_cluster_cost *c, const struct hark_cluster_figures *f);
-/* L: B / D, 0 if there are no bytes. */
+/* Returns L: B / D, 0 if there are no bytes. */
 double hark_cluster_logged(const struct hark_cluster_figures *f);
-/* R: the share of the processes that roll back after a failure of one, on average: the sum of
- * squares / P^2; if ordered, (K + 1) / 2 times that. */
+/* Returns R: the share of the processes that roll back after a failure of one, on average: the sum
+ * of squares / P^2; if ordered, (K + 1) / 2 times that. */
 double hark_cluster_rolled_back(const struct hark_cluster_figures *f, bool ordered);
-/* Daly's interval between checkpoints, and beta: half an interval and a restart, as a share of the
- * time between failures. All times in the same unit. */
+/* Computes Daly's interval between checkpoints, and beta: half an interval and a restart, as a
+ * share of the time between failures. All times are in the same unit. */
 void hark_cluster_daly(
     double mtbf, double checkpoint, double restart, double *interval, double *beta);
 
@@ -185,7 +185,7 @@ struct hark_partition {
                        * cluster than theirs */
 };
 
-/* alpha 23 %, beta 12.4 %, eq. 2, FAST, BUILTIN, seed 1. */
+/* Sets alpha 23 %, beta 12.4 %, eq. 2, FAST, BUILTIN, seed 1. */
 void hark_partition_defaults(struct hark_partition_options *o);
 /* Finds clusters. A matrix times a whole number or a power of ten has the same clusters. Returns 0;
  * -ENOMEM; or -EINVAL, -ENOTSUP, -EOVERFLOW (see hark_graph_cut) or the result of `bisect`, with

@@ -31,8 +31,8 @@ enum hark_driver_status {
     HARK_D_ECORE = -65    /* the core refused a legal event: a bug, in the embedder or in hark */
 };
 
-/* A message that was handed up. The owner has it from the handup hook until it delivers it with
- * hark_driver_deliver(). `payload` is memory of the driver, or what the place hook returned. */
+/* A message that was handed up. It is the owner's from the handup hook until hark_driver_deliver().
+ * `payload` is memory of the driver, or what the place hook returned. */
 struct hark_message {
     struct hark_message *next, *previous;       /* for the owner */
     void *owner;                                /* for the owner */
@@ -63,23 +63,23 @@ struct hark_driver_figures {
     uint64_t image_ns; /* no total: the time of the last image, from CAPTURE until it was durable */
 };
 
-/* A receive that waits. The first message that fits it and arrives whole is delivered into it at
- * once; handup is not called for it. */
+/* A receive of the owner's that waits. The first message that fits it and arrives whole is
+ * delivered into `data` at once; handup is not called for that message. */
 struct hark_awaited {
-    /* Fits it: what comes from `from` (HARK_RECOVERY: from anybody) with this context, and with a
-     * tag that is equal to `tag` in the bits of `mask`. */
+    /* A message fits if it comes from `from` (HARK_RECOVERY: from anybody) with this context, and
+     * with a tag that is equal to `tag` in the bits of `mask`. */
     uint32_t from;
     uint16_t ctx;
-    bool done; /* it has been delivered: */
+    bool done; /* a message has been delivered into it; then: */
     uint32_t source;
     int64_t tag, mask; /* `tag` is now the message's */
-    uint64_t length;   /* of the payload; of a longer one than `room` the end is dropped */
+    uint64_t length;   /* of the payload; bytes beyond `room` are dropped */
     uint64_t ssn;
     void *data;
     uint64_t room;
 };
 
-/* A section of the embedder's in an image. */
+/* One of the embedder's sections of an image. */
 struct hark_region {
     uint64_t id;
     const void *at;
@@ -163,9 +163,9 @@ void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept);
 /* Before hark_driver_restart: the checkpoints beyond `id` that are undone, ascending, from the
  * failure service (RESTARTED.undone). The array must stay valid until the restart returns. */
 void hark_driver_again(struct hark_driver *d, const uint64_t *id, uint32_t count);
-/* The packed state of the core. Returns its length; writes it only if it fits into `room`. */
+/* Writes the packed state of the core if it fits into `room`; returns its length. */
 uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t room);
-/* The owner has read the regions; the image is released. */
+/* Releases the image, when the owner has read the regions. */
 void hark_driver_restarted(struct hark_driver *d);
 
 /* Sends a message; returns when the payload may be changed. Polls while it waits. */
@@ -183,7 +183,7 @@ int hark_driver_sent(struct hark_driver *d, uint32_t *left);
  * equal length in all members; the root gets the result as a message from itself. */
 int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length);
-/* The application receives m: DELIVER. After HARK_D_OK m's payload is valid until
+/* Delivers m to the application (DELIVER). After HARK_D_OK m's payload is valid until
  * hark_driver_drop(m). Returns 1 if the protocol lets m wait (HARK_WAIT); another message that was
  * handed up may be received first. */
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m);
@@ -191,19 +191,21 @@ void hark_driver_drop(struct hark_driver *d, struct hark_message *m);
 /* Copies a borrowed message, so that it stays valid: use the returned message instead of m. NULL
  * without memory. */
 struct hark_message *hark_driver_keep(struct hark_driver *d, struct hark_message *m);
-/* The application looked and found nothing. 0: it may go on; 1: it must look again later. */
+/* Tells the core that the application looked and found nothing (MISS). 0: the application may go
+ * on; 1: it must look again later. */
 int hark_driver_miss(struct hark_driver *d);
-/* The application looked and sees m, without receiving it. 0: report m to the application; 1: not
- * this one now; try the others that were handed up before it counts as a miss. */
+/* Tells the core that the application looked and sees m, without receiving it (LOOK). 0: report m
+ * to the application; 1: do not report m now; try the other messages that were handed up before the
+ * look counts as a miss. */
 int hark_driver_look(struct hark_driver *d, const struct hark_message *m);
-/* The application is at a checkpoint call, and may leave it when the resume hook is called. Returns
- * 1 if the protocol lets it wait (HARK_WAIT): then no call has begun, resume will not be called,
- * and the owner calls again after its next hark_driver_wait(). */
+/* Tells the core that the application is at a checkpoint call, which it may leave when the resume
+ * hook is called. Returns 1 if the protocol lets it wait (HARK_WAIT): then no call has begun,
+ * resume will not be called, and the owner calls again after its next hark_driver_wait(). */
 int hark_driver_checkpoint(struct hark_driver *d, bool due);
-/* The application cannot make a step: see HARK_QUIET. */
+/* Gives QUIET to the core: nothing can happen any more in the job (HARK_QUIET). */
 int hark_driver_quiet(struct hark_driver *d);
-/* Output waits until everything that it depends on is stable (hark_unstable of the core is 0): asks
- * the core to make it so. */
+/* Asks the core to make stable what waiting output depends on, so that hark_unstable of the core
+ * becomes 0. */
 int hark_driver_stabilise(struct hark_driver *d);
 /* These four pass on messages of the failure service. */
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed);
@@ -212,29 +214,29 @@ int hark_driver_recluster(
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok);
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address);
 
-/* Sends and receives what it can. Returns how many frames arrived, or a negative status. */
+/* Sends and receives as much as it can. Returns how many frames arrived, or a negative status. */
 int hark_driver_poll(struct hark_driver *d);
-/* The owner has nothing to do: lets the core send what it has postponed, then sleeps (milliseconds
- * < 0: no limit). */
+/* Lets the core send what it has postponed, then sleeps (milliseconds < 0: without limit); for an
+ * owner that has nothing to do. */
 int hark_driver_wait(struct hark_driver *d, int milliseconds);
-/* From now on *awaited waits, until it is done, or until the next call; NULL: nothing waits.
- * Nothing that was handed up and not delivered may fit it, and no earlier receive of the owner's
- * may fit what fits it. It is only used where the protocol has an entry for the usual message;
- * else, or when a message is not as usual, handup is called. */
+/* Makes *awaited the receive that waits, until it is done or until the next call of this function;
+ * NULL: no receive waits. No message that was handed up and not delivered may fit it, and no
+ * earlier receive of the owner's may fit the same messages. It is used only where the protocol has
+ * an entry for the usual message; else, or when a message is not as usual, handup is called. */
 void hark_driver_await(struct hark_driver *d, struct hark_awaited *awaited);
-/* hark_driver_poll() while *awaited waits; nothing waits afterwards. */
+/* As hark_driver_poll(), with *awaited as the receive that waits; none waits afterwards. */
 int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited);
-/* In the handup hook: the owner has what it waited for, so the present poll may leave other frames
- * in the transport. */
+/* Lets the present poll leave other frames in the transport. The owner calls it in the handup hook,
+ * when it has what it waited for. */
 void hark_driver_enough(struct hark_driver *d);
 void hark_driver_wake(struct hark_driver *d); /* from any thread */
-/* 1: nothing waits to leave. */
+/* Returns 1 if no frame waits to leave. */
 int hark_driver_drained(struct hark_driver *d);
-/* Is this message in the log? If so, *bytes is the length of its payload. */
+/* True if this message is in the log; *bytes is then the length of its payload. */
 bool hark_driver_logged(struct hark_driver *d, const struct hark_name *name, uint64_t *bytes);
-/* How full the log would be after another payload of `more` bytes, overhead included, in percent of
- * its limit; 0 if the log has no limit, can spill, or is empty. The owner enforces the limit: it
- * asks for checkpoints at some share below 100, and lets sends wait above 100. */
+/* Returns how full the log would be after another payload of `more` bytes, overhead included, in
+ * percent of its limit; 0 if the log has no limit, can spill, or is empty. The owner enforces the
+ * limit: it asks for checkpoints at some share below 100, and lets sends wait above 100. */
 unsigned hark_driver_log_share(const struct hark_driver *d, uint64_t more);
 /* Asks the receiver of most of the log's bytes to take a checkpoint (its wanted hook is called).
  * *rank is that receiver, or HARK_RECOVERY if the log is empty. HARK_D_ESYSTEM. */

@@ -1,5 +1,5 @@
-/* fake.h: an adversarial network in memory, for tests: many ends in one OS process; the same seed
- * gives the same run.
+/* fake.h: an adversarial network in memory, for tests. All its ends are in one OS process, and the
+ * same seed gives the same run.
  *
  *     struct hark_fake *network = hark_fake_new(&(struct hark_fake_config){.seed = 7, .delay = 5});
  *     hark_fake_join(network, &config);              // the config of an end, before open()
@@ -57,10 +57,11 @@ void hark_fake_join(struct hark_fake *network, struct hark_transport_config *con
  * HARK_T_ESYSTEM. Returns false if no such end is open. */
 bool hark_fake_kill(struct hark_fake *network, uint32_t rank);
 
-/* Is an end open as `rank`, and not killed? If so, *inc is its incarnation (inc may be NULL). */
+/* True if an end is open as `rank` and not killed; *inc is then its incarnation (inc may be
+ * NULL). */
 bool hark_fake_alive(const struct hark_fake *network, uint32_t rank, uint32_t *inc);
 
-/* The number of steps since the network was made. */
+/* Returns the number of steps since the network was made. */
 uint64_t hark_fake_now(const struct hark_fake *network);
 
 /* ---- choosing by hand ------------------------------------------------------------------------ */
@@ -80,13 +81,13 @@ struct hark_fake_flight { /* a frame in flight */
 size_t hark_fake_in_flight(
     const struct hark_fake *network, struct hark_fake_flight *at, size_t room);
 
-/* Lets the k-th frame of that list (from 0) arrive: the next poll() of its receiver hands it to the
- * sink, after frames that were delivered earlier. A payload longer than `chunk` needs several
- * calls: for place(), for the rest as far as it was sent, and for arrived(). Returns false if there
- * is no such frame, its receiver is not open, or it was delivered already. */
+/* Lets the k-th frame of hark_fake_in_flight (from 0) arrive: the next poll() of its receiver hands
+ * it to the sink, after frames that were delivered earlier. A payload longer than `chunk` needs
+ * several calls: for place(), for the rest as far as it was sent, and for arrived(). Returns false
+ * if there is no such frame, its receiver is not open, or it was delivered already. */
 bool hark_fake_deliver(struct hark_fake *network, size_t k);
 
-/* Loses the k-th frame. A network may do so only if one of the frame's ends died: else returns
+/* Loses the k-th frame. A network may do so only if one of the frame's ends died: else it returns
  * false. */
 bool hark_fake_lose(struct hark_fake *network, size_t k);
 

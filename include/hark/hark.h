@@ -5,8 +5,8 @@
  * keeps a global. The same state and the same event give the same effects, always.
  *
  * The contract
- *  1. A negative status, or HARK_WAIT, leaves the state as it was, as hark_pack() shows it, and
- * gives no effects: capacity is checked before anything changes.
+ *  1. A negative status, or HARK_WAIT, leaves the state unchanged, as hark_pack() shows it, and
+ *     gives no effects: capacity is checked before anything changes.
  *  2. Effects are performed in array order. OFFER and ROLLBACK come last, so the embedder may step
  *     the core again while it performs them.
  *  3. Event memory stays the caller's; it is not read after the step.
@@ -16,7 +16,8 @@
  *  6. Separate instances may run on separate threads; one instance needs its owner's lock.
  *  7. Bad input gives a status, never an assert; a broken invariant of ours traps (HARK_TRAP).
  *  8. The network delivers each frame at most once, in any order. The embedder keeps frames for an
- *     incarnation that has not started yet; the core discards older ones and holds newer ones.
+ *     incarnation that has not started yet; the core discards frames of older incarnations and
+ *     holds those of newer ones.
  *
  * Floors 1 and 2 include nothing but the freestanding headers below. By default every function is
  * static inline; define HARK_LINK to get declarations only, and link with libhark.
@@ -120,7 +121,8 @@ enum hark_status {
     HARK_EINVAL = -1,  /* an argument or a field of the event is out of its range */
     HARK_EFRAME = -2,  /* the header is not one of this protocol: drop the frame and count it */
     HARK_EFULL = -3,   /* the block is too small: hark_wants, hark_grow, the event again */
-    HARK_ENOROOM = -4, /* hark_effects has too little room: see there */
+    HARK_ENOROOM = -4, /* hark_effects has less room than HARK_EFFECTS_ROOM and
+                        * HARK_EFFECTS_BYTES */
     HARK_ESTATE = -5,  /* the event is not legal now (CONTINUE expected, or rolled back) */
     HARK_EIMAGE = -6   /* the image is not one of this protocol, version or process */
 };
@@ -136,8 +138,8 @@ enum hark_event_type {
     /* The application receives a message that was handed up. HARK_WAIT: not this one yet, since a
      * replay has an order; try the others that were handed up. */
     HARK_DELIVER,
-    /* The application looked (test, probe) and found no message. HARK_WAIT: look again after the
-     * next step, since the execution that is replayed found one here, or is not known yet. */
+    /* The application looked (test, probe) and found no message. HARK_WAIT: the execution that is
+     * replayed found a message here, or is not known yet: look again after the next step. */
     HARK_MISS,
     /* The application looked (probe) and found a message that was handed up, without receiving it.
      * HARK_WAIT as for DELIVER; if all that were handed up wait, give MISS. */
@@ -146,7 +148,8 @@ enum hark_event_type {
     HARK_CHECKPOINT_POINT,
     /* What CAPTURE or PERSIST asked for is durable, or failed. */
     HARK_STORED,
-    /* The result of a COMBINE whose part was HARK_COMBINE_REPLY. */
+    /* The embedder has combined the operands, as a COMBINE with part HARK_COMBINE_REPLY asked, and
+     * the result is in the log. */
     HARK_COMBINED,
     /* The failure service announces a failure. Every process gets every announcement. */
     HARK_FAILED,
@@ -161,8 +164,8 @@ enum hark_event_type {
     HARK_CONTINUE,
     /* hydee: the next map of clusters. The embedder gives it to every process, and again to each
      * new incarnation; the first checkpoint at which all have it brings it into force. HARK_OK also
-     * if this map is known already; HARK_ESTATE if another one is pending: the next map may be
-     * given when a later wave has been decided. */
+     * if this map is known already; HARK_ESTATE if another map is already the next: a further one
+     * may be given when a later wave has been decided. */
     HARK_RECLUSTER
 };
 
@@ -190,7 +193,8 @@ struct hark_event {
             bool stable; /* output waits until hark_unstable() is 0: ask for acknowledgements now */
         } idle;
         struct {
-            const struct hark_range *cluster; /* my next one: ascending, disjoint, containing me */
+            const struct hark_range *cluster; /* my next cluster: ascending, disjoint, containing
+                                               * me */
             uint32_t cluster_count;
         } recluster;
         struct {
@@ -215,7 +219,8 @@ struct hark_event {
             uint32_t re;         /* of the announcement that caused this incarnation */
             uint32_t inc;        /* this process's own */
             /* hark_pack() of the core when `checkpoint` was captured. HARK_EIMAGE if that core was
-             * configured with other copies, holders, gate, groups or waves than this one. */
+             * configured with other `copies`, gate or waves than this one, with another
+             * HARK_TEAM_LOST, or (hydee) with another number of groups that it belongs to. */
             struct hark_bytes image;
             /* hark_pack() of this process's earlier core at its ROLLBACK; empty after a crash. */
             struct hark_bytes old_core;
@@ -250,8 +255,8 @@ enum hark_effect_type {
     /* Copy this payload of the event into the log: the one posted; or, if HARK_IN or of a group,
      * the one that just arrived. */
     HARK_RETAIN,
-    /* Delete this entry, and all of its channel before it, from the log. A TRANSMIT of it that
-     * still waits for the transport needs a copy of its own. */
+    /* Delete this entry from the log, and all of its channel before it. If a TRANSMIT of a deleted
+     * entry still waits for the transport, it needs a copy of its own. */
     HARK_TRIM,
     /* Give this fact to the failure service, and its answer to the core as STORED. */
     HARK_PERSIST,
@@ -285,10 +290,10 @@ enum {
     HARK_FACT_WAVE = 1,
     /* Recovery of `rank` is over (HARK_RECOVERY: of all): it leaves D. */
     HARK_FACT_DONE = 2,
-    /* sendet: `rank` must roll back to its checkpoint `id` too: it enters D. Another one follows.
-     */
+    /* sendet: `rank` must roll back to its checkpoint `id` too: it enters D. A further such fact
+     * follows. */
     HARK_FACT_BACK = 3,
-    /* The same, and it is the last one: the service announces the new D. */
+    /* The same, as the last such fact: the service announces the new D. */
     HARK_FACT_LINE = 4
 };
 
@@ -298,7 +303,7 @@ struct hark_transmit {        /* a frame that leaves: header, and the payload na
     struct hark_name name;    /* the payload; ssn 0: there is none */
     struct hark_bytes header; /* at most HARK_HEADER_MAX bytes */
     uint64_t phase;           /* for traces */
-    uint32_t determinants;    /* how many go along, for figures */
+    uint32_t determinants;    /* determinants in the header, for figures */
     bool replay;              /* from the log, for the second time or late */
 };
 
@@ -332,7 +337,7 @@ struct hark_effect {
     union {
         struct hark_transmit transmit;
         struct {
-            bool logged; /* sendet: its sender will log it; for figures */
+            bool logged; /* sendet: the sender will log this message; for figures */
         } handup;
         struct {
             uint32_t peer;         /* a rank; HARK_RECOVERY: all */
@@ -371,10 +376,10 @@ struct hark_effects {
 /* ---- configuration --------------------------------------------------------------------------- */
 
 enum { /* flags; all processes of a job have the same */
-    /* Running digests per channel, compared at the last orphan. */
+    /* Keeps a running digest per channel; it is compared at the channel's last orphan. */
     HARK_DIGEST = 1,
-    /* hydee: recovery waits by exact dependencies, for programs whose receive order varies (E24).
-     */
+    /* hydee: the exact gate: in a recovery a message waits for the orphans in its causal past,
+     * instead of for phases; for programs whose receive order varies (E24). */
     HARK_EXACT_GATE = 2,
     /* team: a whole team may be lost at once, so only copies of a determinant in another team count
      * (T-a); `copies` is 1 then. */
@@ -410,7 +415,7 @@ struct hark_config {
     const struct hark_range *cluster;
     uint32_t cluster_count;
     uint32_t generations; /* checkpoints kept, 1 .. 8; 0 stands for 2 */
-    uint32_t copies;      /* scmel, team, camel: k, of a determinant, 1 .. 8; 0 stands for 1 */
+    uint32_t copies;      /* scmel, team, camel: k copies of each determinant, 1 .. 8; 0: 1 */
     uint32_t flags;       /* HARK_DIGEST ... */
     /* camel, hydee, and team with HARK_WAVES_ALL: by ctx ascending, the same at all processes; read
      * by init only. hydee: multicasts only. team, camel: reductions only if `copies` is 1. */
@@ -423,7 +428,7 @@ struct hark_config {
     uint32_t fan;
 };
 
-/* ---- the uniform door ------------------------------------------------------------------------ */
+/* ---- the interface of a protocol ------------------------------------------------------------- */
 
 struct hark {       /* the head of every block; the protocol's own fields follow */
     uint32_t magic; /* HARK_MAGIC */
@@ -468,9 +473,10 @@ struct hark_option {
 enum { HARK_FOR_NOTHING = 0, HARK_FOR_ANY, HARK_FOR_PIECEWISE, HARK_FOR_SENDS };
 struct hark_manual {   /* what the command's help says of a protocol */
     uint32_t programs; /* HARK_FOR_* */
-    const char *back;  /* which processes roll back, a sentence; NULL: as the one without `when` */
-    /* The further property of programs that it suits better, "many of its messages are broadcasts";
-     * NULL: it is the first choice of its class. */
+    const char *back;  /* which processes roll back, a sentence; NULL: as for the protocol of its
+                        * class whose `when` is NULL */
+    /* The property of programs that this protocol suits better than the first choice of its class,
+     * "many of its messages are broadcasts"; NULL: it is the first choice. */
     const char *when;
     const char *usage; /* shown after its name where it is recommended, "--clusters K"; or NULL */
     const char *calls; /* the processes that must call for checkpoints equally often; NULL: all */
@@ -479,16 +485,16 @@ struct hark_manual {   /* what the command's help says of a protocol */
 
 enum {                             /* traits */
     HARK_TRAIT_WANTS_OLD_CORE = 1, /* RESTARTED.old_core is needed after a rollback */
-    HARK_TRAIT_GROUPS = 2,         /* multicasts to groups, always unless an option asks for them */
-    HARK_TRAIT_REDUCES = 4,        /* reductions along groups too */
+    HARK_TRAIT_GROUPS = 2,         /* multicasts use groups: always, or if an option asks for it */
+    HARK_TRAIT_REDUCES = 4,        /* reductions use groups too */
     HARK_TRAIT_WAVES = 8,          /* supports HARK_WAVES_ALL, and `hark run` always sets it */
     HARK_TRAIT_USUAL = 16,         /* the default protocol */
     HARK_TRAIT_RECLUSTERS = 32,    /* supports HARK_RECLUSTER, with HARK_WAVES_ALL */
     HARK_TRAIT_DIGESTS = 64        /* supports HARK_DIGEST, which the others ignore */
 };
 /* Which processes roll back when one fails: it alone; its cluster; all; or (LINE) it alone, then
- * those that the recovery process names (HARK_FACT_BACK); a failure during a recovery rolls back
- * all of D again. */
+ * those that the recovery process names (HARK_FACT_BACK). With LINE a failure during a recovery
+ * rolls back all of D again. */
 enum { HARK_ROLLS_PROCESS = 1, HARK_ROLLS_CLUSTER = 2, HARK_ROLLS_ALL = 3, HARK_ROLLS_LINE = 4 };
 
 /* A posted message, beside its header: the fields of its TRANSMIT. */
@@ -496,7 +502,7 @@ struct hark_posted {
     uint64_t ssn;
     uint32_t inc;           /* of the receiver: the incarnation that is meant */
     uint32_t header_length; /* bytes; at most HARK_POSTED_BYTES */
-    uint32_t determinants;  /* how many go along, for figures */
+    uint32_t determinants;  /* determinants in the header, for figures */
     bool retain;            /* RETAIN follows */
 };
 #define HARK_POSTED_BYTES 512u
@@ -509,19 +515,22 @@ struct hark_protocol {
     uint8_t traits;   /* HARK_TRAIT_* */
     const struct hark_manual *manual;
     const struct hark_shape *shape; /* every field with the paper's name: pack, unpack, inspect */
-    /* Bytes that a new block needs; it grows with peers met, not with ranks. 0: bad config. */
+    /* Returns the bytes that a new block needs; 0: the configuration is invalid. A block grows with
+     * the peers met, not with ranks. */
     uint64_t (*size)(const struct hark_config *config);
     /* Makes the initial state in `bytes` bytes at `p` (8-aligned). HARK_EINVAL, HARK_EFULL. */
     int (*init)(struct hark *p, uint64_t bytes, const struct hark_config *config);
     int (*step)(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
-    /* The payloads that belong into an image, as runs: retained (OUT), and arrived but undelivered
-     * (IN). *cursor starts at 0. Returns 1 and fills *run, or 0 at the end. */
+    /* Names the payloads that belong into an image, as runs: retained (OUT), and arrived but
+     * undelivered (IN). *cursor starts at 0. Returns 1 and fills *run, or 0 at the end. */
     int (*names)(const struct hark *p, uint64_t *cursor, struct hark_names *run);
-    /* The first broken invariant in words, or NULL. For tests and explorers. */
+    /* Returns the first broken invariant in words, or NULL. For tests and explorers. */
     const char *(*violated)(const struct hark *p);
-    /* What is unfinished, in words, or NULL. Asked when no process can make a step any more. */
+    /* Returns in words what is unfinished, or NULL. Asked when no process can make a step any
+     * more. */
     const char *(*unrest)(const struct hark *p);
-    /* How many determinants that this state depends on are unstable; NULL: always 0. */
+    /* Returns how many of the determinants that this state depends on are unstable (hark_unstable
+     * in registry.h). The entry is NULL if that is always 0. */
     uint64_t (*unstable)(const struct hark *p);
     /* Writes what a frame carries beside its name or number, in words (parts/words.h): ", phase 2".
      * `p` is the core that sends it. If `p` is NULL, or a core of another protocol (the recovery
@@ -542,9 +551,9 @@ struct hark_protocol {
     int (*receive)(struct hark *p, struct hark_bytes header);
 };
 
-/* The words for a status, for messages: never NULL. */
+/* Returns the words for a status, for messages; never NULL. */
 HARK_FN const char *hark_status_text(int status);
-/* The word for an event or effect type as printed above: never NULL. */
+/* Returns the name of an event or effect type, as it is written above; never NULL. */
 HARK_FN const char *hark_event_text(uint32_t type);
 
 #if HARK_BODIES

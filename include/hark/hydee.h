@@ -20,15 +20,15 @@
  *                                          _trim; hark_gc_mark, hark_gc_pump
  *
  * Order of reading: parts/positions.h, hydee/state.h, hydee/channel.h, Algorithm 1 below,
- * hydee/checkpoint.h, hydee/failure.h, hydee/pump.h, the door at the end of this file. Extensions:
- * the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h; multicasts,
+ * hydee/checkpoint.h, hydee/failure.h, hydee/pump.h, the interface at the end of this file.
+ * Extensions: the exact gate (E24), recovery/past.h; reports by a tree, hydee/tree.h; multicasts,
  * hydee/multicast.h; clusters that change, hydee/recluster.h.
  *
  * Differences from the printed pseudocode: a message is identified by its ssn on its channel, not
  * by Date (E5). Both ends of every channel with an end in D exchange positions (E2, E4, E9). While
- * recovery runs, every transmission between clusters is gated, not only the first (E8); the send of
- * an orphan is suppressed and never gated (E7). Orphans are notified by id, and counted at the
- * phase that their receiver recorded (E6).
+ * recovery runs, every message to another cluster waits at the gate until RELEASE lets it go, not
+ * only the first message (E8); the send of an orphan is suppressed and never waits (E7). Orphans
+ * are notified by id, and counted at the phase that their receiver recorded (E6).
  */
 #ifndef HARK_HYDEE_H
 #define HARK_HYDEE_H
@@ -43,7 +43,7 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-/* The uniform door: see struct hark_protocol for each function and its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *config);
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_hydee_step(
@@ -77,7 +77,7 @@ static const struct hark_manual hark_hydee_manual = {HARK_FOR_SENDS,
 
 /* ---- Algorithm 1, with Algorithm 2 lines 11-20 ----------------------------------------------- */
 
-/* `flags` are those of the state. Passing a constant 0 lets the compiler drop the flag checks. */
+/* Sends a message. `flags` are the state's; a constant 0 lets the compiler drop the flag checks. */
 HARK_HOT int hark_hydee_send_with(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx, uint32_t flags)
 {
@@ -101,8 +101,8 @@ HARK_HOT int hark_hydee_send_with(
     if (flags & HARK_DIGEST)
         c->pos.sent_digest =
             hark_digest_mix(c->pos.sent_digest, ssn, event->u.send.length, event->u.send.digest);
-    /* never logged or gated: in the image of a wave no channel of the cluster has a message in
-     * transit */
+    /* inside the cluster a message is never logged and never waits: in the image of a wave no
+     * channel of the cluster has a message in transit */
     if (!hark_hydee_inter(c)) {
         c->pos.transmitted = ssn;
         if (exact)
@@ -116,7 +116,8 @@ HARK_HOT int hark_hydee_send_with(
         phase = hark_hydee_suppress(s, c, ssn, fx);
     } else if ((exact ? hark_hydee_phase_released(s, phase, number) : phase <= s->released_phase) &&
                c->pos.transmitted + 1 == ssn) {
-        /* only if no replay of the channel is pending; else it queues behind them (E13) */
+        /* the message leaves only if no replay of the channel is pending; else it queues behind the
+         * replays (E13) */
         c->pos.transmitted = ssn;
         if (exact)
             hark_hydee_transmit_exact(
@@ -136,15 +137,15 @@ HARK_COLD int hark_hydee_send_flagged(
     return hark_hydee_send_with(s, event, fx, s->flags);
 }
 
-/* Sending message msg to P_j.                                     Alg. 1 l. 5-9, Alg. 2 l. 11-20 */
+/* Sends message msg to P_j.                                       Alg. 1 l. 5-9, Alg. 2 l. 11-20 */
 static inline int hark_hydee_send(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
     return s->flags ? hark_hydee_send_flagged(s, event, fx) : hark_hydee_send_with(s, event, fx, 0);
 }
 
-/* Upon receiving (msg, Date_send, Phase_send), at the arrival: RPP records every message that has
- * arrived, delivered or not.                                                     Alg. 1 l. 10-14 */
+/* Takes the arrival of (msg, Date_send, Phase_send): RPP records every message that has arrived,
+ * delivered or not.                                                              Alg. 1 l. 10-14 */
 static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -183,7 +184,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     return HARK_OK;
 }
 
-/* Room for V of a message whose header carries a dependency vector. */
+/* Makes room for V (recovery/past.h) of a message whose header carries it. */
 HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes header)
 {
     const uint8_t *b = header.at;
@@ -197,7 +198,7 @@ HARK_COLD int hark_hydee_deliver_room(struct hark_hydee *s, struct hark_bytes he
         &s->head, &hark_hydee_shape, &s->past, entries == HARK_PAST_UNKNOWN ? 1 : entries + 1);
 }
 
-/* Deliver msg to the application: the phase moves at the delivery.               Alg. 1 l. 11-18 */
+/* Delivers msg to the application: the phase moves at the delivery.              Alg. 1 l. 11-18 */
 static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;
@@ -218,7 +219,7 @@ static inline int hark_hydee_deliver(struct hark_hydee *s, const struct hark_eve
     return HARK_OK;
 }
 
-/* ---- the door -------------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 {
@@ -301,7 +302,7 @@ static inline int hark_hydee_frame(
                               : hark_hydee_control(s, &h, b, length, fx);
 }
 
-/* All events except SEND, ARRIVE and DELIVER. */
+/* Takes all events except SEND, ARRIVE and DELIVER. */
 HARK_COLD int hark_hydee_step_rare(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -370,7 +371,7 @@ HARK_FN int hark_hydee_step(struct hark *p, const struct hark_event *event, stru
 
 /* ---- the usual message ----------------------------------------------------------------------- */
 
-/* The header of hark_hydee_transmit_as. */
+/* Writes the header that hark_hydee_transmit_as gives the message `sent`. */
 static inline void hark_hydee_header(struct hark_hydee *s, const struct hark_hydee_channel *c,
     uint64_t phase, uint64_t digest, uint8_t *header)
 {
@@ -381,7 +382,7 @@ static inline void hark_hydee_header(struct hark_hydee *s, const struct hark_hyd
     hark_put64(header + HARK_WIRE_HEAD + 8, digest);
 }
 
-/* As hark_hydee_send_with.                                                        Alg. 1 l. 5-9 */
+/* Posts a usual message, as hark_hydee_send_with.                                  Alg. 1 l. 5-9 */
 HARK_FN int hark_hydee_post(
     struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
 {
@@ -408,7 +409,7 @@ HARK_FN int hark_hydee_post(
     return HARK_OK;
 }
 
-/* As hark_hydee_arrive, then hark_hydee_deliver.                                Alg. 1 l. 10-18 */
+/* Receives a usual message, as hark_hydee_arrive and then hark_hydee_deliver.    Alg. 1 l. 10-18 */
 HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
@@ -433,8 +434,8 @@ HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header)
 
 /* ---- what is named and counted --------------------------------------------------------------- */
 
-/* First the logs: of each channel, then of each group. Then the messages that have arrived and are
- * not delivered. */
+/* Names first the logs, of each channel and then of each group, then the messages that have arrived
+ * and are not delivered. */
 HARK_FN int hark_hydee_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_hydee *s = (const struct hark_hydee *)(const void *)p;

@@ -1,5 +1,5 @@
-/* none.h: no protocol, behind the same interface: the baseline of every measurement. No message is
- * logged, and no failure is survived. */
+/* none.h: no protocol, behind the same interface, as the baseline of every measurement. No message
+ * is logged, and no failure is survived. */
 #ifndef HARK_NONE_H
 #define HARK_NONE_H
 

@@ -19,11 +19,12 @@
  * report again (E22). A recovery ends when every process has reported that its delayed and replayed
  * messages have left (DRAINED).
  *
- * It learns the protocol of its members from the kind in the header of the first frame. Reports of
- * sendet also have rows for the recovery line (recovery/line.h). If the line leads further back
- * than D, the recovery process gives the failure service each process to roll back, with its image.
- * The service announces these processes like failed ones, and all report again. So the phases begin
- * only when D and the line are equal, and members need no knowledge of the line.
+ * The recovery process learns the protocol of its members from the kind in the header of the first
+ * frame. Reports of sendet also have rows for the recovery line (recovery/line.h). If by the line
+ * more processes roll back than are in D, or processes of D further, the recovery process gives the
+ * failure service each of them, with its image. The service announces these processes like failed
+ * ones, and all report again. So the phases begin only when D and the line are equal, and members
+ * need no knowledge of the line.
  */
 #ifndef HARK_RECOVERY_H
 #define HARK_RECOVERY_H
@@ -35,9 +36,9 @@
 extern "C" {
 #endif
 
-/* The uniform door: see struct hark_protocol for each function and its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_recovery_size(const struct hark_config *config);
-/* config->me must be HARK_RECOVERY. */
+/* Makes the recovery process: config->me must be HARK_RECOVERY. */
 HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_recovery_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);
@@ -86,7 +87,7 @@ static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool move
     hark_recovery_tell(s, HARK_H_RELEASE);
 }
 
-/* FAILED: everything is computed again, from the positions of the members alone (E22). */
+/* Takes FAILED: everything is computed again, from the positions of the members alone (E22). */
 static inline int hark_recovery_failed(struct hark_recovery *s, const struct hark_event *event)
 {
     struct hark *p = &s->head;
@@ -121,8 +122,8 @@ static inline void hark_recovery_back(struct hark_recovery *s, struct hark_effec
     hark_emit_fact(fx, fact);
 }
 
-/* All have reported. If the line leads beyond D, D must grow first; otherwise the release of phases
- * begins. */
+/* Continues when all have reported. If by the line others must roll back, or processes of D
+ * further, D must take them in first; otherwise the release of phases begins. */
 static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_effects *fx)
 {
     if (s->member == HARK_KIND_SENDET && hark_line_solve(&s->head, &s->line, &s->down)) {
@@ -137,8 +138,8 @@ static inline void hark_recovery_reported(struct hark_recovery *s, struct hark_e
     hark_recovery_notify_phase(s, false);
 }
 
-/* A row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}. `what` 0: an
- * orphan; otherwise a fact (HARK_L_*). */
+/* Takes a row of a REPORT: {src u32, ctx u16, what u16, first u64, last u64, phase u64}. `what` 0:
+ * an orphan; otherwise a fact (HARK_L_*). */
 static inline void hark_recovery_row(
     struct hark_recovery *s, uint32_t from, const uint8_t *b, bool number)
 {
@@ -149,9 +150,9 @@ static inline void hark_recovery_row(
     else hark_recovery_add(s, f.peer, from, f.ctx, &o);
 }
 
-/* A fragment of a REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows. Orphans
- * are those that the reporting process has received; with the exact gate a number u64 follows each
- * row.                                                                             Alg. 4 l. 4-9 */
+/* Takes a fragment of a REPORT: u32 (fragments << 16 | HARK_R_EXACT | last), u32 0, then rows.
+ * Orphans are those that the reporting process has received; with the exact gate a number u64
+ * follows each row.                                                                Alg. 4 l. 4-9 */
 static inline int hark_recovery_report(struct hark_recovery *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -181,8 +182,8 @@ static inline int hark_recovery_report(struct hark_recovery *s, const struct har
     return HARK_OK;
 }
 
-/* EPOCH: a process has taken a checkpoint: {its epoch u64, the epoch of the oldest image that it
- * may need u64}. */
+/* Takes EPOCH: a process has taken a checkpoint: {its epoch u64, the epoch of the oldest image that
+ * it may need u64}. */
 static inline int hark_recovery_epoch(
     struct hark_recovery *s, const struct hark_head *h, const uint8_t *b)
 {
@@ -194,7 +195,8 @@ static inline int hark_recovery_epoch(
     return HARK_OK;
 }
 
-/* OrphanNotification: src has sent again all orphans of a channel up to an ssn.  Alg. 4 l. 12-15 */
+/* OrphanNotification: takes NOTIFY, by which src has sent again all orphans of a channel up to an
+ * ssn.                                                                           Alg. 4 l. 12-15 */
 static inline int hark_recovery_notify(
     struct hark_recovery *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -247,7 +249,7 @@ static inline int hark_recovery_arrive(
     return hark_recovery_drained(s, fx);
 }
 
-/* RELEASE, RECDONE or MIN to all members, in batches; with a tree to rank 0 only. */
+/* Sends RELEASE, RECDONE or MIN to all members, in batches; with a tree to rank 0 only. */
 static inline int hark_recovery_pump(struct hark_recovery *s, struct hark_effects *fx)
 {
     while (s->fanout) {
@@ -338,7 +340,8 @@ HARK_FN const char *hark_recovery_unrest(const struct hark *p)
     return s->stage != HARK_R_CALM && s->stage != HARK_R_DONE ? "recovery is not over here" : NULL;
 }
 
-/* Describes nothing: its frames have the kind of its members, whose protocol describes them. */
+/* Describes nothing: the frames of the recovery process have the kind of its members, whose
+ * protocol describes them. */
 HARK_FN void hark_recovery_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {

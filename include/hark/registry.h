@@ -39,36 +39,37 @@ extern "C" {
     X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, HARK_TRAIT_DIGESTS, NULL, NULL, NULL)          \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL, NULL, NULL)
 
-/* The i-th protocol from 0; NULL after the last. */
+/* Returns the i-th protocol, from 0; NULL after the last. */
 HARK_FN const struct hark_protocol *hark_protocol_at(unsigned i);
-/* The protocol of that name, or of that block; NULL if there is none. `recovery` is the recovery
- * process, which is listed as a protocol too. */
+/* Return the protocol of that name, or of that block; NULL if there is none. `recovery` is the
+ * recovery process, which is listed as a protocol too. */
 HARK_FN const struct hark_protocol *hark_protocol_named(const char *name);
 HARK_FN const struct hark_protocol *hark_protocol_of(const struct hark *p);
-/* The default protocol. */
+/* Returns the default protocol. */
 HARK_FN const struct hark_protocol *hark_protocol_usual(void);
-/* The protocol to recommend for programs of that class (HARK_FOR_*); NULL: there is none. */
+/* Returns the protocol to recommend for programs of that class (HARK_FOR_*); NULL: there is
+ * none. */
 HARK_FN const struct hark_protocol *hark_protocol_for(uint32_t programs);
-/* The recovery process, which runs at HARK_RECOVERY beside protocols that need one. */
+/* Returns the recovery process, which runs at HARK_RECOVERY beside protocols that need one. */
 HARK_FN const struct hark_protocol *hark_protocol_recovery(void);
-/* Does it run programs? False for the recovery process. */
+/* True if it runs programs; false for the recovery process. */
 HARK_FN bool hark_protocol_runs(const struct hark_protocol *protocol);
-/* The i-th option of all protocols, from 0; NULL after the last. An option of several protocols is
- * listed once, as the first of them describes it. */
+/* Returns the i-th option of all protocols, from 0; NULL after the last. An option of several
+ * protocols is listed once, as the first of them describes it. */
 HARK_FN const struct hark_option *hark_option_at(unsigned i);
-/* The protocol's own option of that name; NULL: it has none. */
+/* Returns the protocol's own option of that name; NULL: it has none. */
 HARK_FN const struct hark_option *hark_option_of(
     const struct hark_protocol *protocol, const struct hark_option *named);
-/* Steps a block of any protocol: as the step function of its protocol; HARK_EINVAL if it is no
+/* Steps a block of any protocol by that protocol's step function; HARK_EINVAL if `p` is no
  * block. */
 HARK_FN int hark_step(struct hark *p, const struct hark_event *event, struct hark_effects *effects);
-/* The number of unstable determinants that this state depends on, own and others'. A determinant is
- * unstable while fewer copies of it are known than configured. Output that leaves the job before
- * this is 0 may be undone by a failure. Acknowledgements lower it; IDLE with `stable` asks for
- * them. Always 0 for protocols without determinants. */
+/* Returns the number of unstable determinants that this state depends on, own and others'. A
+ * determinant is unstable while fewer copies of it are known than configured. Output that leaves
+ * the job before this is 0 may be undone by a failure. Acknowledgements lower it; IDLE with
+ * `stable` asks for them. Always 0 for protocols without determinants. */
 HARK_FN uint64_t hark_unstable(const struct hark *p);
-/* Are multicasts, and reductions, sent to groups under this protocol? `asked`: the user asked for
- * groups; `copies`: of a determinant. */
+/* True if multicasts (hark_protocol_reduces: reductions) are sent to groups under this protocol.
+ * `asked`: the user asked for groups; `copies`: of a determinant. */
 HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked);
 HARK_FN bool hark_protocol_reduces(
     const struct hark_protocol *protocol, bool asked, uint32_t copies);

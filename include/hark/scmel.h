@@ -20,10 +20,11 @@
  *   44-51  ReceiveDets                     hark_scmel_dets, hark_scmel_collected
  *
  * Differences from the printed pseudocode that concern all of it: a message is identified by its
- * ssn on its channel; the order of replay is enforced, also for looks that found nothing (S-3) or
- * saw a message (v26); there is no barrier (S-6); incarnations come from the failure service, never
- * from an image (S-7); determinants that a failed process held become loose again (S-5). A
- * determinant is loose while fewer than k processes besides its creator are known to hold it.
+ * ssn on its channel; the order of replay is enforced, also for looks (tests and probes) that found
+ * nothing (S-3) or saw a message (v26); there is no barrier (S-6); incarnations come from the
+ * failure service, never from an image (S-7); determinants that a failed process held become loose
+ * again (S-5). A determinant is loose while fewer than k processes besides its creator are known to
+ * hold it.
  *
  * Which determinants travel. A message carries every own loose determinant that no earlier message
  * of its channel carried. It is accepted only after those messages, so its receiver has them all. A
@@ -73,8 +74,8 @@ static const struct hark_option hark_scmel_options[] = {
     HARK_OPTIONS_END};
 static const struct hark_manual hark_scmel_manual = {
     HARK_FOR_PIECEWISE, "only the lost process goes back", NULL, NULL, NULL, hark_scmel_options};
-/* See hark_unstable in registry.h. During a recovery, determinants that are still to be replayed
- * count too. */
+/* Returns the figure of hark_unstable in registry.h. During a recovery, determinants that are still
+ * to be replayed count too. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p);
 
 #if HARK_BODIES
@@ -92,7 +93,7 @@ HARK_FN uint64_t hark_scmel_size(const struct hark_config *c)
     return bytes;
 }
 
-/* The initial state, of a single process or of a member of a team. */
+/* Makes the initial state, of a single process or of a member of a team. */
 static inline int hark_scmel_begin(
     struct hark *p, uint64_t bytes, uint16_t kind, const struct hark_config *c, uint32_t teams)
 {
@@ -121,7 +122,7 @@ static inline int hark_scmel_begin(
     return teams == HARK_SCMEL_ALONE && mates != c->ranks ? HARK_EINVAL : HARK_OK;
 }
 
-/* The cluster, if one is given, must contain all processes. */
+/* Makes the initial state. The cluster, if one is given, must contain all processes. */
 HARK_FN int hark_scmel_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     return hark_scmel_begin(p, bytes, HARK_KIND_SCMEL, c, HARK_SCMEL_ALONE);
@@ -157,10 +158,10 @@ static inline bool hark_scmel_control_ok(struct hark_scmel *s, const struct hark
     }
 }
 
-/* ReceiveMsg. Determinants and acknowledgements are taken whenever the incarnations are current,
- * also from a duplicate and from a message that is held for its turn (S-2). Those of a message
- * behind a gap wait with it: stored before the determinants of earlier messages, they would leave
- * holes in what a failed process gets back (v10). */
+/* ReceiveMsg: takes a message. Its determinants and acknowledgements are taken whenever the
+ * incarnations are current, also from a duplicate and from a message that is held for its turn
+ * (S-2). Those of a message behind a gap wait with it: stored before the determinants of earlier
+ * messages, they would leave holes in what a failed process gets back (v10). */
 static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -187,7 +188,8 @@ static inline int hark_scmel_message(struct hark_scmel *s, const struct hark_hea
     return status;
 }
 
-/* A control frame. ACK, SPREAD, TRIM and RACK are judged by incarnations alone, as messages are. */
+/* Takes a control frame. ACK, SPREAD, TRIM and RACK are judged by incarnations alone, as messages
+ * are. */
 HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
@@ -226,7 +228,7 @@ HARK_COLD int hark_scmel_control(struct hark_scmel *s, const struct hark_head *h
     }
 }
 
-/* Any frame. */
+/* Takes any frame. */
 static inline int hark_scmel_frame(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -252,8 +254,8 @@ static inline bool hark_scmel_image_fits(const struct hark_scmel *s, const struc
                          was.teams == s->teams);
 }
 
-/* Y restarts from an image. The image has the order of its determinants, but their holders may have
- * changed since. */
+/* Takes RESTARTED: Y begins from an image, which has Y's determinants in their order; but their
+ * holders may have changed since. */
 HARK_COLD int hark_scmel_restarted(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -305,7 +307,7 @@ HARK_COLD int hark_scmel_restarted(
     return HARK_OK;
 }
 
-/* CHECKPOINT_POINT and STORED. */
+/* Takes CHECKPOINT_POINT and STORED. */
 HARK_COLD int hark_scmel_checkpoint(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -390,8 +392,8 @@ HARK_FN int hark_scmel_step(struct hark *p, const struct hark_event *event, stru
     return status;
 }
 
-/* First the logs, then messages that have arrived: cursor = 1 bit stage, 23 bits channel, 40 bits
- * ssn. */
+/* Names first the logs, then messages that have arrived: cursor = 1 bit stage, 23 bits channel, 40
+ * bits ssn. */
 HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
@@ -434,7 +436,7 @@ HARK_FN int hark_scmel_names(const struct hark *p, uint64_t *cursor, struct hark
     return found;
 }
 
-/* True if rows ascend and the count of loose rows is right. */
+/* True if the rows of the list ascend and its count of loose rows is right. */
 static inline bool hark_scmel_list_ok(
     const struct hark *p, const struct hark_pool *pool, const struct hark_dets *d)
 {
@@ -479,7 +481,7 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p)
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
-/* I10: every determinant that has been sent is known to be stored. */
+/* Checks I10: every determinant that has been sent is known to be stored. */
 HARK_FN const char *hark_scmel_unrest(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;

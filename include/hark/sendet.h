@@ -27,17 +27,19 @@
  * Which processes roll back. From FAILED to the first RELEASE all processes are frozen (N-9): the
  * application makes no step, and no message and no acknowledgement is accepted. Both ends of every
  * channel with an end in D exchange positions, and each process reports its orphans and the facts
- * for the line. If the line leads beyond D, the recovery process makes it durable at the failure
- * service, rank by rank, and the service announces it like a failure: the processes named restart
- * from their images of the line, all report again, and now D is the line. So a survivor that rolls
- * back needs no frame, no state and no rule of its own; a recovery process that dies leaves nothing
- * half done; and the phases begin from states that no longer change. A failure before RECDONE makes
- * all of D roll back again (N-7), so the same holds for it.
+ * for the line. If by the line more must roll back than D has, the recovery process makes the line
+ * durable at the failure service, rank by rank, and the service announces it like a failure: the
+ * processes named restart from their images of the line, all report again, and now D is the line.
+ * So a survivor that rolls back needs no frame, no state and no rule of its own; a recovery process
+ * that dies leaves nothing half done; and the phases begin from states that no longer change. A
+ * failure before RECDONE makes all of D roll back again (N-7), so the same holds for such a
+ * failure.
  *
  * A re-execution must send its messages in the same epochs and phases as before, because orphans
- * are waited for at theirs. So epochs begin again at the same checkpoint calls: the failure
- * service, which decided those checkpoints, names the ones that the line has undone
- * (RESTARTED.undone, N-11). Phases depend on deliveries and sends, not on arrivals (N-12).
+ * are waited for at the phases that their receivers recorded. So epochs begin again at the same
+ * checkpoint calls: the failure service, which decided those checkpoints, names the ones that the
+ * line has undone (RESTARTED.undone, N-11). Phases depend on deliveries and sends, not on arrivals
+ * (N-12).
  */
 #ifndef HARK_SENDET_H
 #define HARK_SENDET_H
@@ -50,7 +52,7 @@
 extern "C" {
 #endif
 
-/* The uniform door: see struct hark_protocol for each function and its errors. */
+/* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_sendet_size(const struct hark_config *config);
 HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_sendet_step(
@@ -68,7 +70,7 @@ static const struct hark_manual hark_sendet_manual = {HARK_FOR_SENDS, NULL,
 
 #if HARK_BODIES
 
-/* ---- the door -------------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
 HARK_FN uint64_t hark_sendet_size(const struct hark_config *c)
 {
@@ -114,7 +116,7 @@ static inline bool hark_sendet_length_ok(
     }
 }
 
-/* Room for whatever a control frame of this length may add; reserved before the state changes. */
+/* Makes room for whatever a control frame of this length may add, before the state changes. */
 static inline int hark_sendet_room(
     struct hark_sendet *s, const struct hark_head *h, uint32_t length)
 {
@@ -164,7 +166,7 @@ static inline int hark_sendet_frame(
                               : hark_sendet_control(s, &h, b, length, fx);
 }
 
-/* All events except SEND, ARRIVE and DELIVER. */
+/* Takes all events except SEND, ARRIVE and DELIVER. */
 HARK_COLD int hark_sendet_other(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -212,8 +214,8 @@ HARK_FN int hark_sendet_step(
     return status;
 }
 
-/* First the messages that are retained, of each channel; then those that have arrived and are not
- * delivered. */
+/* Names the payloads that belong into an image: first the messages that the log retains, channel by
+ * channel, then those that have arrived and are not delivered yet. */
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;
@@ -240,7 +242,7 @@ HARK_FN const char *hark_sendet_violated(const struct hark *p)
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
-/* I10: every message is acknowledged in the end, and then forgotten or logged (U-3). */
+/* Checks I10: every message is acknowledged in the end, and then forgotten or logged (U-3). */
 HARK_FN const char *hark_sendet_unrest(const struct hark *p)
 {
     const struct hark_sendet *s = (const struct hark_sendet *)(const void *)p;

@@ -1,4 +1,5 @@
-/* service.h: the failure service: the durable state of failures, as a value like the protocols.
+/* service.h: the failure service, which decides who rolls back after a failure, and keeps what must
+ * be durable for that. Like a protocol it is a state machine in one block of memory.
  *
  * It keeps the incarnations, the recovery epoch `re`, the set D of ranks that roll back (cumulative
  * until recovery is over), the decided checkpoint waves, the checkpoints that a recovery line has
@@ -22,12 +23,13 @@
  *     record of a service that died       u.died.recovery is set
  *   CONTINUE                              the effects that did not fit
  *
- * One change at a time: between VERIFY and its VERIFIED, and between RECORD and its DURABLE, every
- * other event gets HARK_WAIT; give it again later. RECORD asks to make hark_pack() of this block
- * durable, in place of the previous record. The service may die between any two effects: make a new
- * one by hark_service_init(), hark_unpack() of the last durable record, and RESUMED. Nothing is
- * announced or answered before DURABLE, so no process has acted on what is lost. DURABLE without
- * `ok` refuses a wave; other changes hold in memory, and only a new service would not know them.
+ * Changes are made one at a time: between VERIFY and its VERIFIED, and between RECORD and its
+ * DURABLE, every other event gets HARK_WAIT; give it again later. RECORD asks to make hark_pack()
+ * of this block durable, in place of the previous record. The service may die between any two
+ * effects: make a new one by hark_service_init(), hark_unpack() of the last durable record, and
+ * RESUMED. Nothing is announced or answered before DURABLE, so no process has acted on what is
+ * lost. DURABLE without `ok` refuses a wave; other changes hold in memory, and only a new service
+ * would not know them.
  *
  * The time of a fact about one rank does not depend on the number of ranks; a death, and the end of
  * a recovery, take a few walks over all ranks.
@@ -42,22 +44,22 @@ extern "C" {
 #endif
 HARK_NAMESAKES_BEGIN
 
-/* Bytes that a block needs at first; 0: the configuration is invalid. */
+/* Returns the bytes that a block needs at first; 0: the configuration is invalid. */
 HARK_FN uint64_t hark_service_size(const struct hark_service_config *config);
 /* Makes the initial state in `bytes` bytes at `p` (8-aligned). HARK_EINVAL; HARK_EFULL: see
  * hark_wants(). */
 HARK_FN int hark_service_init(
     struct hark *p, uint64_t bytes, const struct hark_service_config *config);
-/* HARK_OK, HARK_MORE (give CONTINUE), HARK_WAIT, HARK_EINVAL, HARK_EFULL, HARK_ENOROOM. The last
- * four leave the state unchanged. */
+/* Makes a step: HARK_OK, HARK_MORE (give CONTINUE), HARK_WAIT, HARK_EINVAL, HARK_EFULL,
+ * HARK_ENOROOM. The last four leave the state unchanged. */
 HARK_FN int hark_service_step(
     struct hark *p, const struct hark_service_event *event, struct hark_service_effects *effects);
 
 #if HARK_BODIES
 
-/* ---- the door -------------------------------------------------------------------------------- */
+/* ---- the interface --------------------------------------------------------------------------- */
 
-/* RESTART for each rank that rolls back, in as many steps as it takes. */
+/* Emits RESTART for each rank that rolls back, in as many steps as it takes. */
 HARK_COLD int hark_service_tell(struct hark_service *s, struct hark_service_effects *fx)
 {
     s->stage = HARK_SERVICE_TELLING;
@@ -72,7 +74,7 @@ HARK_COLD int hark_service_tell(struct hark_service *s, struct hark_service_effe
     return HARK_OK;
 }
 
-/* DURABLE: the record is durable, or could not be written. */
+/* Takes DURABLE: the record is durable, or could not be written. */
 HARK_COLD int hark_service_durable(struct hark_service *s, bool ok, struct hark_service_effects *fx)
 {
     if (s->change == HARK_SERVICE_FACT && s->fact == HARK_FACT_WAVE)
@@ -106,7 +108,7 @@ HARK_COLD int hark_service_propose(struct hark_service *s, const uint32_t *clust
     return HARK_OK;
 }
 
-/* A change begins. */
+/* Begins a change. */
 HARK_COLD int hark_service_begin(
     struct hark_service *s, const struct hark_service_event *e, struct hark_service_effects *fx)
 {

@@ -146,12 +146,12 @@ int hark_log_open(struct hark_log **log, const struct hark_log_config *config, c
  * same call succeeds once there is room again. HARK_L_EINVAL, HARK_L_EFULL, HARK_L_EMEMORY. */
 int hark_log_retain(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
     const struct hark_log_part *part, uint32_t count);
-/* The same of a payload with eight bytes behind it: `number`, as it lies in memory. */
+/* As hark_log_retain, for a payload and eight bytes behind it: `number`, as it lies in memory. */
 int hark_log_add(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn,
     const void *payload, uint64_t length, uint64_t number);
-/* The same without copying: *at is room for `length` bytes, which the caller fills before any call
- * on this log reads the entry. The entry stays at that address until it is trimmed. Only for a log
- * that does not spill. */
+/* As hark_log_retain, without copying: *at is room for `length` bytes, which the caller fills
+ * before any call on this log reads the entry. The entry stays at that address until it is trimmed.
+ * Only for a log that does not spill. */
 int hark_log_reserve(
     struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn, uint64_t length, void **at);
 /* Finds an entry; *at is valid until the next call on this log. A spilled entry is read into a
@@ -161,16 +161,16 @@ int hark_log_get(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn
 /* Deletes all entries of the channel up to ssn, and frees their memory and files that become
  * empty. */
 void hark_log_trim(struct hark_log *log, uint32_t peer, uint16_t ctx, uint64_t ssn);
-/* The channel with the most bytes in the log: a checkpoint of its peer frees them. Returns 0 if the
- * log is empty, else 1. */
+/* Finds the channel with the most bytes in the log: a checkpoint of its peer frees them. Returns 0
+ * if the log is empty, else 1. */
 int hark_log_heaviest(const struct hark_log *log, uint32_t *peer, uint64_t *bytes);
 void hark_log_figures(const struct hark_log *log, struct hark_log_figures *figures);
-/* Only the figure `bytes`. */
+/* Returns only the figure `bytes`. */
 uint64_t hark_log_bytes(const struct hark_log *log);
-/* The figure `bytes`, and the bytes wasted at the ends of blocks: memory that is freed only by
- * trimming. For an owner who keeps a limit. */
+/* Returns the figure `bytes` plus the bytes wasted at the ends of blocks, which only trimming
+ * frees. For an owner who keeps a limit. */
 uint64_t hark_log_used(const struct hark_log *log);
-/* The last failure in one line, or "". Valid until the next call on this log. */
+/* Returns the last failure in one line, or "". Valid until the next call on this log. */
 const char *hark_log_error(const struct hark_log *log);
 /* Frees all memory and removes all files of the log, but not their directory. log may be NULL. */
 void hark_log_close(struct hark_log *log);

@@ -1,9 +1,9 @@
-/* team.h: causal message logging with teams: messages inside a team are not logged, and a team
+/* team.h: causal message logging with teams. Messages inside a team are not logged, and a team
  * rolls back together.
  *
  * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in
  * Fault Tolerant HPC Applications. IEEE Cluster 2011, Figure 3. The algorithm is that of scmel.h;
- * this comment has the differences.
+ * this comment lists the differences.
  *
  *   Figure 3, as rebuilt                   function
  *   SEND, payload only across teams        hark_scmel_send, hark_scmel_unlogged
@@ -15,8 +15,8 @@
  *   COLLECT, REPLAY                        hark_scmel_dets, hark_scmel_collected, hark_scmel_ready
  *
  * Determinants of all messages travel, also of messages inside the team: only the order of all
- * deliveries makes a re-execution equal to the first (T-3). Where copies must live depends on what
- * may be lost at once:
+ * deliveries makes a re-execution equal to the first (T-3). Which processes must hold the copies
+ * depends on what may be lost at once:
  *
  * T-b, the default: one process dies. Its team-mates roll back too. They keep the determinants that
  * they know, their own and others', because these are not application state: ROLLBACK keeps the
@@ -30,9 +30,9 @@
  * cut, so no message of a channel inside the team is missing. A message that waits for its
  * determinants is in the log until it is transmitted.
  *
- * Checkpoints are of the team alone. So TRIM notifies processes outside the team of what they may
- * drop: messages up to the last that the oldest kept image has received, and determinants up to its
- * rsn (T-5). Processes do not move between teams (T-4). If all processes are lost at once, the job
+ * Each team checkpoints for itself. So TRIM tells processes outside the team what they may drop:
+ * messages up to the last that the oldest kept image has received, and determinants up to its rsn
+ * (T-5). Processes do not move between teams (T-4). If all processes are lost at once, the job
  * cannot be resumed from such images: the order of the messages delivered between the image of one
  * team and that of another is lost. With HARK_WAVES_ALL a checkpoint is one cut of all processes,
  * as under scmel; then no TRIM is needed.
@@ -54,8 +54,8 @@ extern "C" {
 HARK_FN uint64_t hark_team_size(const struct hark_config *config);
 /* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy; for groups without HARK_WAVES_ALL;
  * in the cases of hark_camel_init; and for a group that reduces if my team is not one connected
- * piece of its tree, or if a member of the root's team other than the root has a child outside the
- * team. */
+ * piece of the group's tree, or if a member of the root's team other than the root has a child
+ * outside the team. */
 HARK_FN int hark_team_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_team_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);

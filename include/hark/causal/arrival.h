@@ -1,6 +1,6 @@
-/* causal/arrival.h: whether a message is well-formed, and room for what it brings; and the entries
- * for the usual message, which do what hark_scmel_step does when there is no recovery, no
- * checkpoint and no gap, in fewer instructions. A part of scmel.h. */
+/* causal/arrival.h: checks whether a message is well-formed, makes room for what it brings, and has
+ * the entries for the usual message, which do what hark_scmel_step does when there is no recovery,
+ * no checkpoint and no gap, in fewer instructions. A part of scmel.h. */
 #ifndef HARK_CAUSAL_ARRIVAL_H
 #define HARK_CAUSAL_ARRIVAL_H
 
@@ -59,7 +59,7 @@ static inline int hark_scmel_room(struct hark_scmel *s, uint32_t channels, uint3
 
 /* ---- the usual message ----------------------------------------------------------------------- */
 
-/* Nothing is on its way but messages, so that a message has no effects but its own. */
+/* True if nothing is on its way but messages, so that a message has no effects but its own. */
 static inline bool hark_scmel_usual(const struct hark_scmel *s)
 {
     const struct hark_endpoint *e = &s->endpoint;
@@ -70,7 +70,7 @@ static inline bool hark_scmel_usual(const struct hark_scmel *s)
            hark_step_rests(e, &s->wave);
 }
 
-/* As hark_scmel_send.                                                                     l. 1-9 */
+/* Posts a usual message, as hark_scmel_send.                                              l. 1-9 */
 HARK_FN int hark_scmel_post(
     struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
 {
@@ -106,8 +106,8 @@ HARK_FN int hark_scmel_post(
     return HARK_OK;
 }
 
-/* True if the determinants are well-formed and make nothing due: neither an acknowledgement of
- * their own nor a SPREAD. */
+/* True if the determinants are well-formed and make nothing due: neither a frame of
+ * acknowledgements nor a SPREAD. */
 static inline bool hark_scmel_brings_little(
     const struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t dets)
 {
@@ -123,7 +123,7 @@ static inline bool hark_scmel_brings_little(
     return owed < HARK_SCMEL_OWED;
 }
 
-/* As hark_scmel_message, then hark_scmel_deliver.                                       l. 10-21 */
+/* Receives a usual message, as hark_scmel_message and then hark_scmel_deliver.          l. 10-21 */
 HARK_FN int hark_scmel_receive(struct hark *p, struct hark_bytes header)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;

@@ -1,5 +1,6 @@
-/* causal/checkpoint.h: lines 22-27 of the algorithm: the positions of images, and what is dropped
- * when an image is old. A part of scmel.h. */
+/* causal/checkpoint.h: checkpoints, lines 22-27 of CAMEL's Algorithm 1. A process remembers its
+ * positions (ssn, rsn) at each image, and drops from its logs what is older than the oldest image
+ * that it keeps. A part of scmel.h. */
 #ifndef HARK_CAUSAL_CHECKPOINT_H
 #define HARK_CAUSAL_CHECKPOINT_H
 
@@ -23,9 +24,9 @@ static inline void hark_scmel_remember(
     x->at = at;
 }
 
-/* An image is taken: all processes of the wave are frozen, and none of their messages is in flight.
- * A run of looks ends here: a process that rolls back to the image could not find the rest of the
- * run under an rsn of its own. */
+/* Remembers the positions of an image when it is taken: all processes of the wave are frozen, and
+ * none of their messages is in flight. A run of looks (causal/determinant.h) ends here: a process
+ * that rolls back to the image could not find the rest of the run under an rsn of its own. */
 HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
 {
     s->published_rsn = s->rsn;
@@ -56,9 +57,9 @@ HARK_COLD void hark_scmel_captured(struct hark_scmel *s)
     }
 }
 
-/* From here to the end of the wave I am frozen. Contributions from below that arrive in this time
- * are combined with mine and go up. The image of my parent may lack them, so they stay in the log
- * (v17). The root waits: its result would be in flight. */
+/* Remembers, when I am frozen, how many contributions I have sent. Contributions from below that
+ * arrive before the wave ends are combined with mine and go to my parent. Its image may lack them,
+ * so they stay in the log (v17). The root waits: its result would be in flight. */
 HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -69,7 +70,7 @@ HARK_COLD void hark_scmel_frozen(struct hark_scmel *s)
     }
 }
 
-/* A wave is over. If it committed, and as many images are kept as configured, what is older than
+/* Ends a wave. If it committed, and as many images are kept as configured, everything older than
  * the oldest of them is dropped: never before COMMIT.                                   l. 23-25 */
 HARK_COLD void hark_scmel_commit(struct hark_scmel *s, bool committed)
 {

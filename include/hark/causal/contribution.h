@@ -1,5 +1,5 @@
-/* causal/contribution.h: the messages of a reduction that arrive, lines 28-38 of CAMEL's Algorithm
- * 2. A part of scmel.h; the rest is causal/reduction.h. */
+/* causal/contribution.h: the arrival of a reduction's messages, lines 28-38 of CAMEL's Algorithm 2.
+ * A part of scmel.h. causal/reduction.h has the rest, and explains wholes and the keeper. */
 #ifndef HARK_CAUSAL_CONTRIBUTION_H
 #define HARK_CAUSAL_CONTRIBUTION_H
 
@@ -12,7 +12,8 @@ HARK_NAMESAKES_BEGIN
 
 #if HARK_BODIES
 
-/* HARK_SCMEL_WHOLE if the message is a whole that I keep for the root, else 0.      erratum C-12 */
+/* Returns HARK_SCMEL_WHOLE if the message is a whole that I keep for the root, else 0.
+ *                                                                                   erratum C-12 */
 static inline uint32_t hark_scmel_whole(
     struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
@@ -22,7 +23,7 @@ static inline uint32_t hark_scmel_whole(
 }
 
 /* Skips my contributions behind the wholes that I keep, up to those that the root has in its oldest
- * image: they are in no log. */
+ * image: these contributions are in no log. */
 static inline void hark_scmel_pass_over(struct hark_scmel *s, struct hark_scmel_channel *c)
 {
     const struct hark_scmel_group *g =
@@ -42,8 +43,8 @@ static inline bool hark_scmel_is_child(
     return b->ctx == g->ctx && b->child;
 }
 
-/* recv of a channel has grown without an arrival: a wave may have waited for that, and frames held
- * behind a gap are old. */
+/* Takes note that recv of a channel has grown without an arrival: a wave may have waited for that,
+ * and frames held behind a gap are old. */
 static inline void hark_scmel_passed_over(
     struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
 {
@@ -52,8 +53,8 @@ static inline void hark_scmel_passed_over(
     c->flags = (uint16_t)(c->flags & ~HARK_GAP);
 }
 
-/* Contributions of my children to reductions up to n are no longer needed: those in the log are
- * dropped, the others are not requested. */
+/* Drops the contributions of my children to reductions up to n, which are no longer needed: those
+ * in the log are trimmed, the others are not requested. */
 static inline void hark_scmel_children_at(
     struct hark_scmel *s, const struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
 {
@@ -72,8 +73,8 @@ static inline void hark_scmel_children_at(
     }
 }
 
-/* At the root: the keeper, the first child that does not roll back with me; NULL if all children
- * do. */
+/* Returns, at the root, the keeper: the first child that does not roll back with me; NULL if all
+ * children do. */
 static inline const struct hark_scmel_branch *hark_scmel_keeper(
     struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -91,9 +92,9 @@ static inline bool hark_scmel_is_keeper(
     return b && b->rank == rank;
 }
 
-/* The number of reductions to which members below me need not contribute again: those of which root
- * and keeper both have the whole. If one of them rolled back and lacks some, it must still get them
- * from the other, which may die before that (v16). */
+/* Returns the number of reductions to which members below me need not contribute again. Root and
+ * keeper count only wholes that they have themselves: one that a process lost in its rollback does
+ * not count until the other has given it back, because the other may die before that (v16). */
 static inline uint64_t hark_scmel_done_below(
     const struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -104,7 +105,8 @@ static inline uint64_t hark_scmel_done_below(
 
 /* True if the root or the keeper, after a rollback, has got back all wholes that are kept. The
  * keeper needs them for another failure of the root. The root needs them because contributors have
- * dropped their contributions, and may know of its completion before the root has the whole. */
+ * dropped their contributions, and may know that a reduction is complete before the root has the
+ * whole. */
 static inline bool hark_scmel_given_back(
     const struct hark_scmel *s, const struct hark_scmel_group *g)
 {
@@ -112,7 +114,7 @@ static inline bool hark_scmel_given_back(
                                      : !g->keeps || g->whole_keeper >= g->done;
 }
 
-/* Reduction n is in the log or needs no log: moves my channel to the parent past it. */
+/* Moves my channel to the parent past reduction n, which is in the log or needs no log. */
 static inline void hark_scmel_skip(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     struct hark_scmel_channel *up = hark_scmel_channel(s, g->parent, (uint16_t)g->ctx);
@@ -138,8 +140,8 @@ static inline bool hark_scmel_contributes(struct hark_scmel *s, const struct har
     return g && g->reduces;
 }
 
-/* False if the context is a reduction's and its sender has no channel in it. A child, the root to
- * its children and the root to itself have one. */
+/* False if the context is a reduction's and the sender has no channel in it. The channels in it are
+ * from a child, from the root to its children, and from the root to itself. */
 static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_group *g =
@@ -149,7 +151,7 @@ static inline bool hark_scmel_belongs(struct hark_scmel *s, const struct hark_he
     return hark_channel_find(&s->head, &s->endpoint, h->src, h->ctx) != NULL;
 }
 
-/* From the root: a whole. I keep it in place of my own contribution.                erratum C-12 */
+/* Keeps a whole from the root, in place of my own contribution.                     erratum C-12 */
 static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group *g,
     struct hark_channel *c, uint64_t n, struct hark_effects *fx)
 {
@@ -169,8 +171,8 @@ static inline void hark_scmel_keep(struct hark_scmel *s, struct hark_scmel_group
     g->rack_due = g->report_due = 1;
 }
 
-/* ReceiveReductionMsg: logged until all contributions have arrived, without determinant (l. 31).
- *                                                                                Alg. 2 l. 28-38 */
+/* ReceiveReductionMsg: logs the message until all contributions have arrived, without determinant
+ * (l. 31).                                                                       Alg. 2 l. 28-38 */
 HARK_COLD void hark_scmel_contributed(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {

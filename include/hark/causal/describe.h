@@ -1,4 +1,4 @@
-/* causal/describe.h: the contents of the frames of causal message logging, in words. The formats
+/* causal/describe.h: words for the contents of the frames of causal message logging. The formats
  * are documented in messages.h, recovery.h, team.h and reduction.h, and by hark_det_write and
  * hark_owed_write. */
 #ifndef HARK_CAUSAL_DESCRIBE_H
@@ -14,8 +14,8 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* Determinants in their order: the messages that each creator took, or saw; "p2.1" is the first of
- * p2. */
+/* Describes determinants in their order: the messages that each creator took, or saw; "p2.1" is the
+ * first message of p2. */
 static inline void hark_scmel_describe_dets(
     struct hark_words *w, const uint8_t *b, uint32_t count, uint32_t width)
 {
@@ -36,7 +36,7 @@ static inline void hark_scmel_describe_dets(
     }
 }
 
-/* The creators and rsn of the determinants that are stored. */
+/* Describes acknowledgements: the creators and rsn of the determinants that are stored. */
 static inline void hark_scmel_describe_acks(struct hark_words *w, const uint8_t *b, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++, b += HARK_ACK_BYTES) {
@@ -47,7 +47,7 @@ static inline void hark_scmel_describe_acks(struct hark_words *w, const uint8_t 
     }
 }
 
-/* Rows of a channel and the last ssn that its receiver has. */
+/* Describes rows of a channel and the last ssn that its receiver has. */
 static inline void hark_scmel_describe_received(
     struct hark_words *w, const uint8_t *b, uint32_t count)
 {
@@ -58,8 +58,8 @@ static inline void hark_scmel_describe_received(
     }
 }
 
-/* DETS: determinants, and for each channel the last ssn that its sender has sent and has
- * received. */
+/* Describes DETS: determinants, and for each channel the last ssn that the sender of DETS has sent
+ * and has received. */
 static inline void hark_scmel_describe_collected(
     struct hark_words *w, const uint8_t *b, uint32_t length, uint32_t width)
 {
@@ -75,7 +75,7 @@ static inline void hark_scmel_describe_collected(
     }
 }
 
-/* TRIM also has the rsn up to which its sender needs no determinants. */
+/* Describes TRIM, which also has the rsn up to which its sender needs no determinants. */
 static inline void hark_scmel_describe_trim(struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     const uint32_t rows = (length - 16) / 16;
@@ -83,7 +83,7 @@ static inline void hark_scmel_describe_trim(struct hark_words *w, const uint8_t 
     hark_words_number(w, rows ? "; rsn " : " rsn ", hark_get64(b + 8));
 }
 
-/* `width`: bytes of a determinant; 0: not known. */
+/* Describes a control frame. `width`: bytes of a determinant; 0: not known. */
 static inline void hark_scmel_describe_control(
     struct hark_words *w, uint8_t type, const uint8_t *b, uint32_t length, uint32_t width)
 {

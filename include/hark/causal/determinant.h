@@ -1,13 +1,14 @@
 /* causal/determinant.h: determinants, the holders of their copies, and acknowledgements of copies.
  *
  * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of a process,
- * its creator (the recver): its delivery number rsn was message ssn of a channel. With
- * HARK_DET_LOOK beside the context: it saw that message, once or more in a row, and did not take
- * it. With the sender HARK_DET_MISS: from rsn on it looked ssn times and found nothing.
+ * its creator (the recver): its delivery number rsn was message ssn of a channel. A look, which
+ * takes no message (a test or probe), has an rsn too. With HARK_DET_LOOK beside the context the
+ * creator saw that message, once or more in a row. With the sender HARK_DET_MISS it looked ssn
+ * times, from rsn on, and found nothing. Such looks in a row are one determinant, a run of looks.
  *
  * struct hark_dets is a list by rsn. A process has one list of its own determinants (rsnMap: the
  * only complete copy) and one for every other creator (detLog). Each row has room for the ranks
- * that are known to hold a copy. While there are fewer than `most` of them the row is loose and
+ * that are known to hold a copy. While fewer than `most` holders are known the row is loose and
  * travels on messages (detBuf is the loose rows, not a list of its own). Walks begin at remembered
  * places, so the work for each message does not grow with the list.
  */
@@ -93,20 +94,20 @@ static inline bool hark_det_is_look(uint64_t channel)
     return (channel & (uint64_t)HARK_DET_LOOK << 32) != 0;
 }
 
-/* The number of rsn in a row: a run of looks has one row. */
+/* Returns the number of rsn in a row: a run of looks has one row. */
 static inline uint64_t hark_det_run(uint64_t channel, uint64_t ssn)
 {
     if (!hark_det_is_look(channel)) return 1;
     return channel == HARK_DET_MISSED ? ssn : 1 + (ssn >> HARK_SSN_BITS);
 }
 
-/* The last rsn of a row. */
+/* Returns the last rsn of a row. */
 static inline uint64_t hark_det_last(const uint64_t *row)
 {
     return row[0] + hark_det_run(row[2], row[1]) - 1;
 }
 
-/* The ssn of the message that was taken or seen. */
+/* Returns the ssn of the message that was taken or seen. */
 static inline uint64_t hark_det_ssn(const uint64_t *row)
 {
     return row[1] & HARK_SSN_MOST;
@@ -124,7 +125,7 @@ static inline bool hark_det_names(const uint64_t *row, uint32_t src, uint16_t ct
            (row[2] & ~((uint64_t)HARK_DET_LOOK << 32)) == hark_det_channel(src, ctx);
 }
 
-/* Adds a look to a run. False if the run is as long as it can be. */
+/* Adds a look to a run of looks. False if the run is as long as it can be. */
 static inline bool hark_det_extend(uint64_t *row)
 {
     const uint64_t more = row[2] == HARK_DET_MISSED ? 1 : HARK_SSN_MOST + 1;
@@ -151,7 +152,7 @@ static inline uint32_t hark_det_holders(const struct hark_dets *d, const uint64_
     return n;
 }
 
-/* True if fewer than `most` holders are known. There is no gap among them. */
+/* True if fewer than `most` holders are known. The slots of a row have no gap. */
 static inline bool hark_det_loose(const struct hark_dets *d, const uint64_t *row)
 {
     return d->most && hark_det_slot(row, d->most - 1) == 0;
@@ -164,14 +165,14 @@ static inline bool hark_det_held(const struct hark_dets *d, const uint64_t *row,
     return false;
 }
 
-/* True if it is loose and `rank` is not known to hold it. */
+/* True if the row is loose and `rank` is not known to hold it. */
 static inline bool hark_dets_goes(const struct hark_dets *d, const uint64_t *row, uint32_t rank)
 {
     return hark_det_loose(d, row) && !hark_det_held(d, row, rank);
 }
 
-/* At most `most` holders are remembered. If there are more and one of those remembered is lost, the
- * row becomes loose earlier than needed. */
+/* Adds `rank` to the holders of a row, of which at most `most` are remembered. If there are more
+ * and one of those remembered is lost, the row becomes loose earlier than needed. */
 static inline void hark_det_hold(struct hark_dets *d, uint64_t *row, uint32_t rank)
 {
     uint32_t i = 0, carry = rank + 1, other;
@@ -203,7 +204,7 @@ static inline bool hark_det_release(struct hark_dets *d, uint64_t *row, uint32_t
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* The row at the place; NULL behind the last. */
+/* Returns the row at the place; NULL behind the last. */
 static inline uint64_t *hark_dets_at(struct hark *p, const struct hark_pool *pool,
     const struct hark_dets *d, const struct hark_place *at)
 {
@@ -234,7 +235,7 @@ static inline void hark_dets_forget_places(struct hark_dets *d)
     hark_zero(&d->recent, sizeof d->recent);
 }
 
-/* The place of the first loose row; behind the last row if there is none. */
+/* Returns the place of the first loose row; behind the last row if there is none. */
 HARK_HOT struct hark_place hark_dets_loose(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
@@ -249,7 +250,7 @@ HARK_HOT struct hark_place hark_dets_loose(
     return at;
 }
 
-/* The row that has rsn, or NULL. */
+/* Returns the row that has rsn, or NULL. */
 static inline uint64_t *hark_dets_find(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
@@ -305,7 +306,7 @@ HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, 
     return row;
 }
 
-/* The same for a row that may be a run. */
+/* As hark_dets_append_one, for a row that may be a run of looks. */
 static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
     struct hark_dets *d, uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
@@ -314,7 +315,8 @@ static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
     return row;
 }
 
-/* True if the run x overlaps a later row. No correct process creates such looks. */
+/* True if x, a run of looks, includes the rsn of a later row. No correct process makes such a
+ * run. */
 HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool,
     const struct hark_dets *d, const struct hark_det *x)
 {
@@ -342,7 +344,7 @@ HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
 }
 
 /* Finds or makes the row of x, without holders. A chunk has been reserved. NULL if a row
- * contradicts it. */
+ * contradicts x. */
 HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
     const struct hark_det *x, bool *made)
 {
@@ -351,7 +353,7 @@ HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct 
     return hark_dets_append(p, pool, d, x->rsn, x->ssn, hark_det_channel(x->src, x->ctx));
 }
 
-/* `rank` holds all rows of first .. last. */
+/* Adds `rank` to the holders of all rows of first .. last. */
 static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, struct hark_dets *d,
     uint64_t first, uint64_t last, uint32_t rank)
 {
@@ -360,7 +362,8 @@ static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, 
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
 }
 
-/* `rank` has lost its copies: their rows become loose again, acknowledged or not.    erratum S-5 */
+/* Forgets the copies that `rank` has lost: their rows are loose again, acknowledged or not.
+ *                                                                                    erratum S-5 */
 static inline void hark_dets_release(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint32_t rank)
 {
@@ -371,7 +374,7 @@ static inline void hark_dets_release(
     if (any) hark_dets_forget_places(d);
 }
 
-/* All holders are unknown. */
+/* Forgets all holders. */
 static inline void hark_dets_release_all(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
@@ -394,7 +397,7 @@ static inline void hark_dets_trim(
     hark_dets_forget_places(d);
 }
 
-/* For an unpacked state: true if the list has rows for `most` holders. */
+/* True if the list of an unpacked state has rows for `most` holders. */
 static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
 {
     struct hark_dets as;
@@ -404,7 +407,7 @@ static inline bool hark_dets_ok(const struct hark_dets *d, uint32_t most)
 
 /* ---- on the wire ----------------------------------------------------------------------------- */
 
-/* `me` is added to the holders, unless it is the creator. */
+/* Writes a determinant. `me` is added to the holders, unless it is the creator. */
 static inline void hark_det_write(uint8_t *b, const struct hark_dets *d, const uint64_t *row,
     uint32_t creator, uint32_t me, uint32_t k)
 {
@@ -432,7 +435,7 @@ HARK_COLD bool hark_det_look_ok(const struct hark_det *x, uint32_t ranks)
     return channel == HARK_DET_MISSED || (x->src < ranks && (x->ssn & HARK_SSN_MOST) != 0);
 }
 
-/* False if the determinant is not well-formed. */
+/* Reads a determinant. False if it is not well-formed. */
 static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t ranks, uint32_t k)
 {
     x->creator = hark_get32(b);
@@ -453,7 +456,7 @@ static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t 
 
 /* ---- acknowledgements owed ------------------------------------------------------------------- */
 
-/* Index of the first row that is not less than (peer, creator, first). */
+/* Returns the index of the first row that is not less than (peer, creator, first). */
 static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_table *t,
     uint32_t peer, uint32_t creator, uint64_t first)
 {
@@ -477,7 +480,7 @@ static inline bool hark_owed_reaches(
     return o->peer == peer && o->creator == creator && first <= o->last + 1;
 }
 
-/* Joins neighbours i and i + 1 if they touch. True if it did. */
+/* Joins rows i and i + 1 if they touch. True if it did. */
 static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t i)
 {
     if (i + 1 >= t->count) return false;
@@ -509,7 +512,7 @@ static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t 
     }
 }
 
-/* The number of determinants that are owed to `peer`. */
+/* Returns the number of determinants whose acknowledgement is owed to `peer`. */
 static inline uint64_t hark_owed_count(
     const struct hark *p, const struct hark_table *t, uint32_t peer)
 {

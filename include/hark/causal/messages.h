@@ -1,5 +1,5 @@
-/* causal/messages.h: lines 1-27 of the algorithm, the failure-free part; the second part of
- * scmel.h. */
+/* causal/messages.h: the failure-free part of the algorithm without checkpoints, lines 1-21; the
+ * second part of scmel.h. */
 #ifndef HARK_CAUSAL_MESSAGES_H
 #define HARK_CAUSAL_MESSAGES_H
 
@@ -14,8 +14,8 @@ HARK_NAMESAKES_BEGIN
 
 /* ---- lines 1-9 and 19-21: determinants are sent until they are stable ------------------------ */
 
-/* The next determinant for `to`, or NULL; *d is its list, *creator its creator. A walk starts at
- * list 0 for all, at list 1 for the loose ones. */
+/* Returns the next determinant for `to`, or NULL; *d is its list, *creator its creator. A walk over
+ * all determinants starts at list 0, over the loose ones at list 1. */
 static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_scmel_walk *w,
     uint32_t to, struct hark_dets **d, uint32_t *creator)
 {
@@ -40,9 +40,9 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
     }
 }
 
-/* The number of loose determinants here. An own determinant is stable when k others hold it,
- * another's when k - 1 hold it besides me. A determinant that is not here is stable; otherwise it
- * would have come with the message that depends on it. */
+/* Returns the number of loose determinants here. An own determinant is stable when k others hold
+ * it, another's when k - 1 hold it besides me. A determinant that is not here is stable; otherwise
+ * it would have come with the message that depends on it. */
 HARK_FN uint64_t hark_scmel_unstable(const struct hark *p)
 {
     const struct hark_scmel *s = (const struct hark_scmel *)(const void *)p;
@@ -97,8 +97,9 @@ static inline bool hark_scmel_fits(struct hark_scmel *s, uint32_t to, uint64_t c
            hark_scmel_carry(s, to, carried, NULL, HARK_SCMEL_ROOM, &n);
 }
 
-/* The determinants do not fit. They go ahead to the receiver. `all`, or if the receiver is no valid
- * holder: a copy at the receiver is not enough, so they go to the next k ranks. */
+/* Sends the determinants of a message ahead when they do not fit into it: to the receiver; or, with
+ * `all` or if the receiver is no valid holder, to the next k ranks, because then a copy at the
+ * receiver is not enough. Returns false. */
 HARK_COLD bool hark_scmel_spread_ahead(struct hark_scmel *s, struct hark_scmel_channel *c, bool all)
 {
     all = all || !hark_scmel_is_valid_holder(s, c->channel.peer); /* v23 */
@@ -108,11 +109,11 @@ HARK_COLD bool hark_scmel_spread_ahead(struct hark_scmel *s, struct hark_scmel_c
     return false;
 }
 
-/* NetSendMsg, with determinants and acknowledgements; HARK_FRAGMENT bytes are free. False if they
- * do not fit; then no state changes. A message to myself carries none: I am no second holder (S-4).
- * A multicast whose determinants are to be forwarded carries all loose ones, whoever holds them. A
- * contribution also carries those that earlier ones carried, because these may be passed over while
- * in flight (v25).                                                                   l. 6, 16, 8 */
+/* NetSendMsg: transmits a message with determinants and acknowledgements; HARK_FRAGMENT bytes are
+ * free. False if the determinants do not fit: they go ahead, and the message waits. A message to
+ * myself carries none: I am no second holder (S-4). A multicast whose determinants are to be
+ * forwarded carries all loose ones, whoever holds them. A contribution also carries those that
+ * earlier ones carried, because these may be passed over while in flight (v25).      l. 6, 16, 8 */
 static inline bool hark_scmel_transmit(
     struct hark_scmel *s, struct hark_scmel_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
@@ -144,8 +145,8 @@ static inline bool hark_scmel_transmit(
     return true;
 }
 
-/* A message inside a team that is transmitted at once needs no log: the sender rolls back whenever
- * the receiver does. */
+/* True, with the begin of the log moved past it, if the message needs no log: one inside a team
+ * that is transmitted at once, because the sender rolls back whenever the receiver does. */
 static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
 {
     if (!(c->channel.flags & HARK_SCMEL_MATE)) return false;
@@ -153,7 +154,7 @@ static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
     return true;
 }
 
-/* SendMsg.                                                                                l. 1-9 */
+/* SendMsg: takes SEND of a message to a process.                                          l. 1-9 */
 static inline int hark_scmel_send(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -179,7 +180,8 @@ static inline int hark_scmel_send(
     return HARK_OK;
 }
 
-/* ReceiveDetAck: {creator u32, count u32, first rsn u64} each; the sender is a holder.  l. 19-21 */
+/* ReceiveDetAck: takes {creator u32, count u32, first rsn u64} each; the sender is a holder.
+ *                                                                                       l. 19-21 */
 static inline void hark_scmel_acks(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, uint32_t n)
 {
@@ -196,7 +198,7 @@ static inline void hark_scmel_acks(
         }
         hark_dets_hold(&s->head, &s->pool, d, first, last, h->src);
     }
-    if (n && s->awaited) s->awaited--; /* may be for something else: then too early */
+    if (n && s->awaited) s->awaited--; /* may be of other determinants: then too early */
     for (uint32_t i = n && s->late ? hark_channel_search(&s->head, &s->endpoint, h->src, 0)
                                    : UINT32_MAX;
          i < s->endpoint.channels.count && hark_scmel_at(s, i)->channel.peer == h->src; i++)
@@ -205,14 +207,14 @@ static inline void hark_scmel_acks(
 }
 
 /* True if there are enough loose determinants for a SPREAD to the next ranks; by default half of
- * the number that fits. No division, because every message passes here. */
+ * the number that fits. It does not divide, because every message passes here. */
 static inline bool hark_scmel_many(const struct hark_scmel *s, uint64_t loose)
 {
     return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE
                             : (loose + 1) * 2 * hark_det_bytes(s->k) > HARK_SCMEL_ROOM;
 }
 
-/* If loose determinants have become many, they go to the next ranks before a message has to wait
+/* Sends loose determinants to the next ranks if they have become many, before a message has to wait
  * for them (I10). */
 static inline void hark_scmel_grown(struct hark_scmel *s)
 {
@@ -225,8 +227,8 @@ static inline void hark_scmel_grown(struct hark_scmel *s)
 /* ---- lines 10-18: what comes in -------------------------------------------------------------- */
 
 /* Stores a determinant that came from h->src, which therefore holds it. `forced`: acknowledge it in
- * any case. If the sender does not know of the last failure its holder sets are ignored: those
- * processes may have lost their copies.                                                 l. 15-16 */
+ * any case. If the sender does not know of the last failure, the holders that it names are ignored:
+ * they may have lost their copies.                                                      l. 15-16 */
 static inline void hark_scmel_absorb(
     struct hark_scmel *s, const struct hark_head *h, const struct hark_det *x, bool forced)
 {
@@ -266,8 +268,8 @@ static inline void hark_scmel_absorb_all(
     if (hark_scmel_forwards(s)) hark_scmel_grown(s);
 }
 
-/* For an rsn + 1 without determinant below later ones: true if none of the later ones names this
- * message. */
+/* True if no later determinant names this message, where that of rsn + 1 is lost and later ones are
+ * not. */
 HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     struct hark_place at = hark_queue_begin(&s->own.rows);
@@ -276,9 +278,9 @@ HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t
     return true;
 }
 
-/* In a replay: true if the next choice may be to take this message or (`look`: HARK_DET_LOOK) to
- * see it. The determinant of rsn + 1 must name it. If that determinant is lost, any message may be
- * taken that no later one names, and any message here may be seen.               errata S-3, v26 */
+/* True if in a replay the next choice may be to take this message or (`look`: HARK_DET_LOOK) to see
+ * it. The determinant of rsn + 1 must name the message. If that determinant is lost, any message
+ * may be taken that no later one names, and any message here may be seen.        errata S-3, v26 */
 HARK_COLD bool hark_scmel_choice(
     struct hark_scmel *s, uint32_t look, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
@@ -296,19 +298,19 @@ HARK_COLD bool hark_scmel_waits_below(
     return first && first < ssn;
 }
 
-/* True if all earlier messages of the channel have been handed up; otherwise this one would be
- * found before them. When a replay ends in the middle of an OFFER, some of the channel has been
- * passed over already (v27). */
+/* True if all earlier messages of the channel have been handed up; otherwise this message would be
+ * found before them. When a replay ends in the middle of an OFFER, some messages of the channel
+ * have been passed over already (v27). */
 static inline bool hark_scmel_in_order(
     struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     return s->endpoint.waiting.count == 0 || !hark_scmel_waits_below(s, src, ctx, ssn);
 }
 
-/* True if this arrived message may be handed up in a replay. If the next choice takes a message:
- * only that one, whatever else of its channel is held (v7). If the next choice sees a message: that
- * one and the earlier ones of its channel, because they were there too. If the next determinant is
- * lost: any message; DELIVER waits for its turn. */
+/* True if this arrived message may be handed up in a replay. If the next choice takes a message,
+ * only that one may, whatever else of its channel is held (v7). If the next choice sees a message,
+ * that one and the earlier ones of its channel may, because they were there too. If the next
+ * determinant is lost, any message may; DELIVER waits for its turn. */
 HARK_COLD bool hark_scmel_turn_replayed(
     struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
@@ -337,7 +339,7 @@ static inline void hark_scmel_offer(struct hark_scmel *s, uint32_t peer, uint16_
     s->offer_ssn = ssn;
 }
 
-/* Replay is over when no determinant is left and every replayed message has arrived. A process
+/* Ends the replay if no determinant is left and every replayed message has arrived. A process
  * without determinants waits for the messages too: one of them may bring a determinant of another
  * process that no other process receives (v6). */
 HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *fx)
@@ -356,8 +358,8 @@ HARK_COLD void hark_scmel_try_normal(struct hark_scmel *s, struct hark_effects *
     hark_emit_done(fx, s->endpoint.me, s->endpoint.re);
 }
 
-/* A message that has arrived before: it is held for its turn, or a duplicate. Contributions are not
- * handed up. */
+/* Takes a message that has arrived before: it is held for its turn, or is a duplicate.
+ * Contributions are not handed up. */
 HARK_COLD int hark_scmel_again(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -380,7 +382,7 @@ HARK_COLD int hark_scmel_again(
     return HARK_OK;
 }
 
-/* True if it is a multicast. Its source is the root, whichever process forwarded it. */
+/* True if the message is a multicast. Its source is the root, whichever process forwarded it. */
 static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct hark_head *h)
 {
     const struct hark_scmel_group *g =
@@ -389,9 +391,9 @@ static inline bool hark_scmel_is_multicast(struct hark_scmel *s, const struct ha
 }
 
 /* Starts to forward an accepted multicast to my children, with the determinants that the root sent
- * along if one copy of these is not enough. If the root did not know of the last failure, their
- * holders are cleared: they may have lost their copies, and receivers trust holders from me,
- * because I know of the failure.                                                    Alg. 2 l. 19 */
+ * along if one copy of these is not enough. If the root did not know of the last failure, the
+ * holders named in them are cleared: these may have lost their copies, and receivers trust the
+ * holders that I name, because I know of the failure.                               Alg. 2 l. 19 */
 HARK_COLD void hark_scmel_pass_on(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *dets, uint32_t n)
 {
@@ -409,7 +411,7 @@ HARK_COLD void hark_scmel_pass_on(
         hark_zero(b + i * bytes + 28, bytes - 28);
 }
 
-/* ReceiveMsg, after its determinants have been stored: OutOfOrder.                  l. 11-12, 17 */
+/* ReceiveMsg, OutOfOrder: takes a message whose determinants are stored.            l. 11-12, 17 */
 static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_channel *c,
     const struct hark_head *h, struct hark_effects *fx)
 {
@@ -440,9 +442,9 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
     return HARK_OK;
 }
 
-/* A frame from or to an old incarnation. A message that had arrived then, and is held, is taken.
- * All others are dropped: a process that no other depended on may have sent a different message
- * under the same ssn when it re-executed. */
+/* Takes a frame from or to an old incarnation. A message that had arrived at that time, and is
+ * held, is taken. All others are dropped: a process that no other depended on may have sent a
+ * different message under the same ssn when it re-executed. */
 HARK_COLD int hark_scmel_older(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -454,10 +456,10 @@ HARK_COLD int hark_scmel_older(
     return hark_scmel_again(s, h, fx);
 }
 
-/* rsn has grown in a replay: requests the OFFER for the next choice. If its determinant is lost,
- * all messages that may be next have been handed up, except those held for another choice: all are
- * offered. Otherwise one message is offered; for a look it is the first of its channel, which
- * requests those behind it. */
+/* Requests the OFFER for the next choice, after rsn has grown in a replay. If the determinant of
+ * that choice is lost, all messages that may be next have been handed up, except those held for
+ * another choice: all are offered. Otherwise one message is offered; for a look it is the first of
+ * its channel, which requests those behind it. */
 HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY) return;
@@ -475,8 +477,8 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     }
 }
 
-/* Gives a choice the next rsn and a determinant. In a replay it has one already, or gets a new one
- * if that was lost. */
+/* Gives a choice the next rsn and a determinant. In a replay the choice has one already, or gets a
+ * new one if that was lost. */
 static inline void hark_scmel_record_choice(
     struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
 {
@@ -494,8 +496,8 @@ static inline void hark_scmel_record_choice(
     hark_scmel_grown(s);
 }
 
-/* Checks a message that the application takes, or (`look`) sees. HARK_OK if it was handed up and,
- * in a replay, is the next choice. HARK_WAIT if it is not the next choice. */
+/* Checks a message that the application takes, or (`look`) sees. HARK_OK if the message was handed
+ * up and, in a replay, is the next choice. HARK_WAIT if it is not the next choice. */
 HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *event, uint32_t look,
     struct hark_head *h, struct hark_channel **c)
 {
@@ -518,7 +520,7 @@ HARK_HOT int hark_scmel_handed(struct hark_scmel *s, const struct hark_event *ev
     return waits ? HARK_EINVAL : HARK_OK;
 }
 
-/* DELIVER: the application takes the message.                                           l. 13-14 */
+/* Takes DELIVER: the application takes the message.                                     l. 13-14 */
 static inline int hark_scmel_deliver(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -531,8 +533,8 @@ static inline int hark_scmel_deliver(
     return HARK_OK;
 }
 
-/* Joins a look to the last row, if that is of the same message, or of nothing, and has not left
- * this process. False if not. */
+/* Joins a look to the last row, if that row is a look at the same message, or a miss like this one,
+ * and has not left this process. False if not. */
 static inline bool hark_scmel_extend_look_run(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
 {
     if (s->mode != HARK_SCMEL_NORMAL || s->own.top != s->rsn || s->rsn <= s->published_rsn)
@@ -545,7 +547,7 @@ static inline bool hark_scmel_extend_look_run(struct hark_scmel *s, uint64_t cha
     return true;
 }
 
-/* LOOK: seeing a message without taking it is a choice too.                          erratum v26 */
+/* Takes LOOK: seeing a message without taking it is a choice too.                    erratum v26 */
 HARK_COLD int hark_scmel_look(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -559,7 +561,7 @@ HARK_COLD int hark_scmel_look(
     return HARK_OK;
 }
 
-/* MISS: finding nothing is a choice too.                                             erratum S-3 */
+/* Takes MISS: finding nothing is a choice too.                                       erratum S-3 */
 HARK_COLD int hark_scmel_miss(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;

@@ -1,4 +1,4 @@
-/* causal/multicast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2: the root logs one copy, and
+/* causal/multicast.h: multicasts, lines 1-20 of CAMEL's Algorithm 2. The root logs one copy, and
  * members forward it.
  *
  * A multicast is a message on a channel from the root to each member, with the group's context. It
@@ -13,7 +13,7 @@
  * A member forwards a multicast once, when it accepts it, and without determinants: the root's
  * children have stored them before (C-5), and one copy suffices. If more copies are needed, or
  * copies at mates do not count, it forwards the determinants that the root sent along, which are
- * all that were loose there. It does not add its own: the multicast does not depend on its
+ * all that were loose at the root. It does not add its own: the multicast does not depend on its
  * deliveries (C-6). Copies from an earlier incarnation of the root are dropped as soon as the
  * failure of the root is known (C-3).
  */
@@ -96,8 +96,8 @@ static inline int hark_scmel_trees(struct hark_scmel *s, const struct hark_confi
     return HARK_OK;
 }
 
-/* SendMulticastMsg, only at the root: another member sends to the root, or has a tree of its own
- * (C-7).                                                                                  l. 1-9 */
+/* SendMulticastMsg: takes a multicast, at the root only: another member sends to the root, or has a
+ * tree of its own (C-7).                                                                  l. 1-9 */
 static inline int hark_scmel_multicast(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -135,7 +135,7 @@ static inline int hark_scmel_multicast(
     return HARK_OK;
 }
 
-/* SendMsgToChildren, at a member that forwards.                   Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
+/* SendMsgToChildren: a member forwards a multicast.               Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
 static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (; s->forward && s->forward <= s->branches.count; s->forward++) {
@@ -159,8 +159,8 @@ static inline int hark_scmel_pump_forward(struct hark_scmel *s, struct hark_effe
     return HARK_OK;
 }
 
-/* The root has rolled back, and DETS of all have come: up to the highest ssn that any member has,
- * it sends directly what a member lacks (C-4). */
+/* Prepares the multicasts of a root that has rolled back, when DETS of all have come: up to the
+ * highest ssn that any member has, the root sends directly what a member lacks (C-4). */
 static inline void hark_scmel_group_collected(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {

@@ -1,4 +1,4 @@
-/* causal/recovery.h: lines 28-51 of the algorithm, failures, and the frames that a step still has
+/* causal/recovery.h: failures, lines 28-51 of the algorithm, and the frames that a step still has
  * to send; the last part of scmel.h. */
 #ifndef HARK_CAUSAL_RECOVERY_H
 #define HARK_CAUSAL_RECOVERY_H
@@ -14,8 +14,8 @@ extern "C" {
 
 /* ---- lines 28-51: failures ------------------------------------------------------------------- */
 
-/* `rank` has a new incarnation: its copies are lost, and no acknowledgements are owed to it any
- * more.                                                                              erratum S-5 */
+/* Forgets the copies at `rank`, which has a new incarnation and has lost them, and the
+ * acknowledgements owed to it.                                                       erratum S-5 */
 static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
 {
     struct hark *p = &s->head;
@@ -27,7 +27,8 @@ static inline void hark_scmel_lost(struct hark_scmel *s, uint32_t rank)
     hark_owed_forget(p, &s->owed, rank);
 }
 
-/* DETS of all have come: Y knows its order, and requests its messages.             l. 48-49, S-6 */
+/* Begins the replay if DETS of all have come: Y knows its order, and requests its messages.
+ *                                                                                  l. 48-49, S-6 */
 static inline void hark_scmel_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_COLLECT || s->determinants_from + 1 < s->endpoint.ranks) return;
@@ -50,8 +51,8 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     hark_emit(fx, HARK_RECOVERED);
 }
 
-/* Failure(Y), for every Y of D: determinants go to Y at once, because the next message to it may
- * never come (S-5). A member of D that is collecting begins again.                      l. 28-36 */
+/* Failure(Y), for every Y of D: takes FAILED. Determinants go to Y at once, because the next
+ * message to it may never come (S-5). A member of D that is collecting begins again.    l. 28-36 */
 HARK_COLD int hark_scmel_failed(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -106,9 +107,9 @@ static inline bool hark_scmel_sents_ok(const uint8_t *b, uint32_t n)
     return true;
 }
 
-/* Reads the positions of a channel: how much `rank` has sent to me and received from me. It may
- * lack the last messages that I posted before my image; they then come from the log in the image
- * (E4). */
+/* Reads the positions of a channel: how much `rank` has sent to me and received from me. The
+ * process `rank` may lack the last messages that I posted before my image; they then come from the
+ * log in the image (E4). */
 static inline void hark_scmel_read_positions(struct hark_scmel *s, uint32_t rank, const uint8_t *b)
 {
     struct hark_scmel_channel *c = hark_scmel_channel(s, rank, hark_get16(b));
@@ -129,9 +130,9 @@ static inline void hark_scmel_read_positions(struct hark_scmel *s, uint32_t rank
     if (c->transmitted < recv) c->transmitted = recv;
 }
 
-/* ReceiveDets: u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64, recv
- * u64} each; the determinants. My own are to be replayed; I hold the others from now on. Fragments
- * are taken in order (v10).                                                             l. 44-51 */
+/* ReceiveDets: takes u32 fragment << 1 | last, u16 channels, u16 determinants; {ctx u64, sent u64,
+ * recv u64} each; the determinants. My own are to be replayed; I hold the others from now on.
+ * Fragments are taken in order (v10).                                                   l. 44-51 */
 HARK_COLD int hark_scmel_dets(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -157,7 +158,7 @@ HARK_COLD int hark_scmel_dets(
     return HARK_OK;
 }
 
-/* READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: the positions from which it needs my
+/* Takes READY from Y: u32 n, u32 0, {ctx u64, recv u64} each: the positions from which Y needs my
  * messages.                                                                             l. 38-42 */
 HARK_COLD int hark_scmel_ready(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
@@ -184,8 +185,9 @@ HARK_COLD int hark_scmel_ready(
     return HARK_OK;
 }
 
-/* DONE from Y: it leaves D. DONE may overtake READY, which then is dropped: Y is done when all
- * messages posted before its failure have arrived, and later ones have not been transmitted yet. */
+/* Takes DONE from Y, which leaves D. DONE may overtake READY, which then is dropped: Y is done when
+ * all messages posted before its failure have arrived, and later ones have not been transmitted
+ * yet. */
 HARK_COLD int hark_scmel_done(
     struct hark_scmel *s, const struct hark_head *h, struct hark_effects *fx)
 {
@@ -198,7 +200,7 @@ HARK_COLD int hark_scmel_done(
     return HARK_OK;
 }
 
-/* My own DONE is durable. */
+/* Takes STORED: my own DONE is durable, or it is an answer to the wave. */
 HARK_COLD void hark_scmel_stored(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -215,9 +217,9 @@ HARK_COLD void hark_scmel_stored(
     hark_scmel_recovered(s, fx);
 }
 
-/* QUIET. If everything has been replayed and the application does not take the message that its
- * next determinant names, it is not piecewise deterministic: reports a divergence instead of a
- * hang. */
+/* Takes QUIET. If everything has been replayed and the application does not take the message that
+ * its next determinant names, the application is not piecewise deterministic: a divergence is
+ * reported, so that the job does not hang. */
 HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 {
     if (s->mode != HARK_SCMEL_REPLAY || s->own.top <= s->rsn) return HARK_OK;
@@ -236,8 +238,8 @@ HARK_COLD int hark_scmel_quiet(struct hark_scmel *s, struct hark_effects *fx)
 
 /* ---- frames that a step still has to send; each returns HARK_MORE when the effects are full -- */
 
-/* Writes the context of a channel and how much I have sent on it. For a child in a reduction: how
- * many reductions are complete and kept; for the keeper: how many are complete. */
+/* Writes the context of a channel and how much I have sent on it. For a child in a reduction that
+ * is how many reductions are complete and kept; for the keeper, how many are complete. */
 static inline void hark_scmel_write_positions(
     struct hark_scmel *s, const struct hark_scmel_channel *c, uint8_t *b)
 {
@@ -248,7 +250,7 @@ static inline void hark_scmel_write_positions(
     hark_put64(b + 8, below && !keeper ? hark_scmel_done_below(s, g) : c->channel.sent);
 }
 
-/* One frame of DETS to walk_rank. */
+/* Sends one frame of DETS to walk_rank. */
 static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -280,7 +282,7 @@ static inline void hark_scmel_dets_frame(struct hark_scmel *s, struct hark_effec
     if (end) s->walk_rank = 0;
 }
 
-/* NetSendDets: to Y all known determinants of its own, and all loose ones.              l. 31-36 */
+/* NetSendDets: sends to Y all known determinants of Y's own, and all loose ones.        l. 31-36 */
 static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->pairs.count; i++) {
@@ -301,7 +303,7 @@ static inline int hark_scmel_pump_dets(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* READY or DONE, as `type` says, to all others. */
+/* Sends READY or DONE, as `type` says, to all others. */
 static inline int hark_scmel_pump_all(
     struct hark_scmel *s, uint8_t type, uint32_t *next, struct hark_effects *fx)
 {
@@ -331,7 +333,7 @@ static inline int hark_scmel_pump_all(
 }
 
 /* True if all processes that get a group's message from me have been sent it, and all of them roll
- * back with me. They are the parent in a reduction, or all members at the root of a multicast.
+ * back with me. These are the parent in a reduction, or all members at the root of a multicast.
  * Contributions made while images are taken are excluded: the image of the parent may lack them
  * (v17). */
 static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct hark_scmel_channel *c)
@@ -349,9 +351,9 @@ static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct ha
     return true;
 }
 
-/* A message that waited in the log has been sent to a process that always rolls back with me: the
- * result of a reduction to myself, or, between mates, a message whose determinants had to go ahead.
- * It will not be needed again, so the log drops it. */
+/* Drops from the log a message that waited there and has been sent to a process that always rolls
+ * back with me, because it will not be needed again: the result of a reduction to myself, or,
+ * between mates, a message whose determinants had to go ahead. */
 static inline void hark_scmel_needs_no_log(
     struct hark_scmel *s, struct hark_scmel_channel *c, struct hark_effects *fx)
 {
@@ -420,9 +422,9 @@ static inline int hark_scmel_pump_acks(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* One SPREAD to one process, of loose determinants, the oldest first. The rest goes when that has
- * been acknowledged: of two frames in flight the later might be the only one to arrive, and leave a
- * hole (v10). */
+/* Sends one SPREAD to one process, of loose determinants, the oldest first. The rest goes when this
+ * SPREAD has been acknowledged: of two frames in flight the later might be the only one to arrive,
+ * and leave a hole (v10). */
 static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     const uint32_t bytes = hark_det_bytes(s->k), most = (HARK_FRAGMENT - HARK_WIRE_HEAD) / bytes;
@@ -453,9 +455,9 @@ static inline bool hark_scmel_went(struct hark_scmel *s, uint32_t to)
     return false;
 }
 
-/* SPREAD to the receivers of messages that wait for it (v9), and to the next k ranks that are up or
- * whose READY has come: a replaying process stays down until it gets a message that may wait for
- * this SPREAD (v24). */
+/* Sends SPREAD to the receivers of messages that wait for it (v9), and to the next k ranks that are
+ * not in D, or whose READY has come: a replaying process stays in D until it gets a message that
+ * may wait for this SPREAD (v24). */
 static inline int hark_scmel_pump_spread(struct hark_scmel *s, struct hark_effects *fx)
 {
     uint32_t targets = 0;

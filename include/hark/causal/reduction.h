@@ -1,12 +1,12 @@
-/* causal/reduction.h: reductions, lines 21-38 of CAMEL's Algorithm 2 and 8-39 of Algorithm 3.
+/* causal/reduction.h: reductions, lines 21-38 of CAMEL's Algorithm 2 and lines 8-39 of Algorithm 3.
  *
  * A contribution goes from child to parent on a channel with the group's context; the n-th message
- * on it is of reduction n (C-8, C-11). The parent logs it until it is combined. A member logs what
- * it sends up under the group's name. When the root has all contributions and the whole is kept,
- * RACK goes down the tree, cumulative (C-10), and all members drop their contributions.
- * Contributions are combined in the order of the tree, so arrivals need no determinants, not even
- * at the root (C-15). The result is a message of the root to itself, and its delivery has a
- * determinant.
+ * on it is of reduction n (C-8, C-11). The parent logs it until it is combined. A member logs,
+ * under the group's name, what it sends to its parent. When the root has all contributions and the
+ * whole (see below) is kept, RACK goes down the tree, cumulative (C-10), and all members drop their
+ * contributions. Contributions are combined in the order of the tree, so arrivals need no
+ * determinants, not even at the root (C-15). The result is a message of the root to itself, and its
+ * delivery has a determinant.
  *
  * The paper leaves contributions that have arrived at the root with the root's children. But a
  * child that rolls back has lost them, and the members below it have dropped the parts (C-12). So
@@ -17,19 +17,19 @@
  * determinants.
  *
  * When a reduction is complete the root sends its whole to the keeper, as the n-th message of the
- * channel between them. The keeper logs it in place of its own contribution, and reports that to
- * the root (RACK, upwards); only then may the others drop theirs. A keeper that rolls back gets the
- * wholes again from the root. A root that rolls back gets them from the keeper in place of all
- * contributions, and continues when it has all of them, because contributors may have dropped
+ * channel between them. The keeper logs the whole in place of its own contribution, and reports
+ * that to the root (RACK, upwards); only then may the others drop theirs. A keeper that rolls back
+ * gets the wholes again from the root. A root that rolls back gets them from the keeper in place of
+ * all contributions, and continues when it has all of them, because contributors may have dropped
  * theirs. If all children roll back with the root no keeper is needed.
  *
  * A process that rolls back learns from its parent alone which reductions are complete. The keeper
- * answers with those of which it has the whole: until it has got back what it lacks, contributions
- * from below may be needed again (v16).
+ * names only those of which it has the whole: until it has got back the wholes that it lacks,
+ * contributions from below may be needed again (v16).
  *
- * In a checkpoint call contributions still go up, because the root may need them to reach its own
- * checkpoint call; but they count as sent behind the image, so they stay in the log (v17). The root
- * combines nothing there: its result would be in flight when its image is taken.
+ * In a checkpoint call contributions still go to the parent, because the root may need them to
+ * reach its own checkpoint call; but they count as sent behind the image, so they stay in the log
+ * (v17). The root combines nothing there: its result would be in flight when its image is taken.
  */
 #ifndef HARK_CAUSAL_REDUCTION_H
 #define HARK_CAUSAL_REDUCTION_H
@@ -42,9 +42,9 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* SendReductionMsg. HARK_WAIT after a rollback, until it is known which reductions are complete; at
- * the root and the keeper, until they have got the wholes back. HARK_ESTATE in a checkpoint
- * call.                                                                                 l. 21-27 */
+/* SendReductionMsg: takes my contribution. HARK_WAIT after a rollback, until it is known which
+ * reductions are complete; at the root and the keeper, until they have got the wholes back.
+ * HARK_ESTATE in a checkpoint call.                                                     l. 21-27 */
 static inline int hark_scmel_contribute(
     struct hark_scmel *s, struct hark_scmel_group *g, struct hark_effects *fx)
 {
@@ -57,7 +57,7 @@ static inline int hark_scmel_contribute(
     return HARK_OK;
 }
 
-/* A send to a group: the root's multicast, or a member's contribution. */
+/* Takes SEND to a group: the root's multicast, or a member's contribution. */
 static inline int hark_scmel_group_send(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -148,8 +148,8 @@ static inline int hark_scmel_pump_combine(struct hark_scmel *s, struct hark_effe
     return HARK_OK;
 }
 
-/* The root has everything: the result goes to myself, and the whole to the keeper, unless I have it
- * from the keeper. */
+/* Sends the result to myself when the root has everything, and the whole to the keeper, unless I
+ * have it from the keeper. */
 static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
     uint16_t ctx = (uint16_t)g->ctx;
@@ -171,7 +171,8 @@ static inline void hark_scmel_complete(struct hark_scmel *s, struct hark_scmel_g
     if (g->whole_keeper >= n) g->rack_due = 1;
 }
 
-/* COMBINED: sends the combined contribution up; at the root it is the result.    Alg. 3 l. 11-20 */
+/* Takes COMBINED: sends the combined contribution up; at the root it is the result.
+ *                                                                                Alg. 3 l. 11-20 */
 static inline int hark_scmel_combined(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -206,7 +207,7 @@ static inline bool hark_scmel_rack_ok(
     return g->root == s->endpoint.me ? hark_scmel_is_keeper(s, g, h->src) : g->parent == h->src;
 }
 
-/* The keeper has the wholes up to n: the others may drop their contributions. */
+/* Takes note that the keeper has the wholes up to n: the others may drop their contributions. */
 static inline void hark_scmel_known_kept(
     struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n)
 {
@@ -215,7 +216,7 @@ static inline void hark_scmel_known_kept(
     g->rack_due = s->busy = 1;
 }
 
-/* Reductions up to n are complete and kept: my log for them is no longer needed.
+/* Takes note that reductions up to n are complete and kept: my log for them is no longer needed.
  *                                                                                Alg. 3 l. 30-39 */
 static inline void hark_scmel_known_done(
     struct hark_scmel *s, struct hark_scmel_group *g, uint64_t n, struct hark_effects *fx)
@@ -237,7 +238,7 @@ static inline void hark_scmel_known_done(
     hark_scmel_try_normal(s, fx);
 }
 
-/* True if it is a whole that the keeper gives back to me, the root, after my rollback. */
+/* True if the message is a whole that the keeper gives back to me, the root, after my rollback. */
 static inline bool hark_scmel_is_whole(
     struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
@@ -246,9 +247,9 @@ static inline bool hark_scmel_is_whole(
     return g && hark_scmel_is_keeper(s, g, h->src);
 }
 
-/* A whole from the keeper: logs it here too. Contributions to it are not needed, and may exist no
- * longer. My image may have the keeper's own contribution and lack others; so wholes are counted
- * from what I completed, not from what I received.                                  erratum C-12 */
+/* Takes a whole from the keeper, and logs it here too. Contributions to its reduction are not
+ * needed, and may exist no longer. My image may have the keeper's own contribution and lack others;
+ * so wholes are counted from what I completed, not from what I received.            erratum C-12 */
 HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *c,
     const struct hark_head *h, struct hark_effects *fx)
 {
@@ -278,8 +279,8 @@ HARK_COLD int hark_scmel_given(struct hark_scmel *s, struct hark_scmel_channel *
     return HARK_OK;
 }
 
-/* A root or a keeper has rolled back, and what it was to send to the other is lost: only wholes
- * that the other has are sure to be complete. */
+/* Lowers the number of complete reductions when a root or a keeper has rolled back: what it was to
+ * send to the other is lost, so only wholes that the other has are sure to be complete. */
 static inline void hark_scmel_kept_lost(struct hark_scmel *s, uint32_t rank)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {
@@ -299,7 +300,8 @@ static inline void hark_scmel_rack(
     hark_put64(body + 8, hark_scmel_done_below(s, g));
 }
 
-/* SendMsgAckToChildren; the keeper reports to the root. u64 ctx, u64 n.          Alg. 3 l. 25-29 */
+/* SendMsgAckToChildren: sends RACK, u64 ctx, u64 n; the keeper reports to the root.
+ *                                                                                Alg. 3 l. 25-29 */
 static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {
@@ -319,8 +321,8 @@ static inline int hark_scmel_pump_rack(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* DETS of all have come: complete reductions need nothing of me, unless I am the keeper (C-10,
- * C-12). */
+/* Passes over complete reductions when DETS of all have come: they need nothing of me, unless I am
+ * the keeper (C-10, C-12). */
 static inline void hark_scmel_reductions_collected(struct hark_scmel *s, struct hark_effects *fx)
 {
     for (uint32_t k = 0; k < s->groups.count; k++) {

@@ -182,7 +182,7 @@ struct hark_scmel {
     uint32_t forwarded_determinants; /* scratch: how many determinants are forwarded with it */
     uint32_t posting;                /* scratch: ctx of the multicast that this step posts */
     uint32_t usual, pad;             /* scratch: 1: hark_scmel_usual(), as of the last step */
-    /* A reduction may be complete; combine_at: the group whose COMBINE is going out, + 1;
+    /* combine: a reduction may be complete; combine_at: the group whose COMBINE is going out, + 1;
      * combine_next: its next branch, + 1. */
     uint32_t combine;
     uint32_t combine_at, combine_next;
@@ -282,7 +282,7 @@ static inline struct hark_scmel_log *hark_scmel_log_at(struct hark_scmel *s, uin
     return (struct hark_scmel_log *)hark_row(&s->head, &s->logs, i);
 }
 
-/* The group of that context; NULL if there is none, or if I am not a member. */
+/* Returns the group of that context; NULL if there is none, or if I am not a member. */
 static inline struct hark_scmel_group *hark_scmel_group(struct hark_scmel *s, uint16_t ctx)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -304,7 +304,7 @@ static inline bool hark_scmel_is_passed_on(struct hark_scmel *s, const struct ha
     return c->channel.flags & HARK_SCMEL_GROUP && !hark_scmel_group(s, c->channel.ctx)->reduces;
 }
 
-/* The ssn of the channel's first message in the log. */
+/* Returns the ssn of the channel's first message in the log. */
 static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     if (!(c->channel.flags & HARK_SCMEL_GROUP)) return c->first;
@@ -314,9 +314,9 @@ static inline uint64_t hark_scmel_first(struct hark_scmel *s, const struct hark_
                : g->first;
 }
 
-/* The name of a message of the channel. A multicast, or a combined contribution, is logged once,
- * under the group's name. Between the root of a reduction and the keeper the message is the whole,
- * if the sender has it. */
+/* Returns the name of a message of the channel. A multicast, or a combined contribution, is logged
+ * once, under the group's name. Between the root of a reduction and the keeper the message is the
+ * whole, if the sender has it. */
 static inline struct hark_name hark_scmel_name(
     struct hark_scmel *s, const struct hark_scmel_channel *c, uint64_t ssn)
 {
@@ -346,8 +346,8 @@ static inline struct hark_scmel_channel *hark_scmel_channel(
     return c;
 }
 
-/* The row of `rank`, in a table whose rows begin with a rank; NULL if there is none. *i is its
- * place, or where it would be. */
+/* Returns the row of `rank`, in a table whose rows begin with a rank; NULL if there is none. *i is
+ * its place, or where it would be. */
 static inline void *hark_scmel_ranked(
     struct hark *p, const struct hark_table *t, uint32_t rank, uint32_t *i)
 {
@@ -374,7 +374,7 @@ static inline bool hark_scmel_forwards(const struct hark_scmel *s)
     return s->k > 1 || s->teams == HARK_SCMEL_TEAM_LOST;
 }
 
-/* How many holders besides me a determinant of `creator` needs. */
+/* Returns how many holders besides me a determinant of `creator` needs. */
 static inline uint32_t hark_scmel_copies_needed(const struct hark_scmel *s, uint32_t creator)
 {
     if (s->teams == HARK_SCMEL_TEAM_LOST && hark_scmel_mate(s, creator)) return s->k;
@@ -417,7 +417,7 @@ static inline bool hark_scmel_sends_gated(struct hark_scmel *s, uint32_t rank)
 }
 
 /* True if it is not known yet which messages posted before my image the peer has. The image of a
- * mate has all of them, except contributions that were made while it was taken (v17). */
+ * mate has all of them, except contributions that were made while that image was taken (v17). */
 static inline bool hark_scmel_unknown(struct hark_scmel *s, const struct hark_scmel_channel *c)
 {
     if (s->mode != HARK_SCMEL_COLLECT || c->channel.peer == s->endpoint.me) return false;

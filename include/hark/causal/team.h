@@ -1,5 +1,5 @@
-/* causal/team.h: the additions for teams: a live process that rolls back keeps its determinants,
- * and processes outside the team are notified of what they may drop.
+/* causal/team.h: the additions for teams. A live process that rolls back keeps its determinants,
+ * and processes outside the team are told what they may drop.
  *
  * E. Meneses, L. V. Kale, G. Bronevetsky: Dynamic Load Balance for Optimized Message Logging in
  * Fault Tolerant HPC Applications. IEEE Cluster 2011, Figure 3 as rebuilt. A part of scmel.h and
@@ -62,8 +62,8 @@ static inline void hark_scmel_inherit_list(struct hark_scmel *s, struct hark_det
     }
 }
 
-/* The image has the application's state and the positions; tickets and DLOG are those of the
- * earlier incarnation.                                                                  4.1, T-b */
+/* Takes tickets (own determinants) and DLOG (others') from the earlier incarnation, `kept`; the
+ * application's state and the positions are those of the image.                         4.1, T-b */
 HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel *kept)
 {
     hark_scmel_inherit_list(s, &s->own, kept, &kept->own);
@@ -78,8 +78,8 @@ HARK_COLD void hark_scmel_inherit(struct hark_scmel *s, const struct hark_scmel 
 
 /* ---- what others may drop: TRIM(beta, recv vector, rsn) -------------------------------------- */
 
-/* This process keeps as many images as configured: a TRIM to every process outside the team is now
- * due, for such a process may drop messages and determinants that only older images need. */
+/* Marks a TRIM as due to every process outside the team, when I keep as many images as configured:
+ * such a process may drop messages and determinants that only older images need. */
 HARK_COLD void hark_scmel_tell(struct hark_scmel *s)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++)
@@ -134,8 +134,8 @@ static inline int hark_scmel_pump_tell(struct hark_scmel *s, struct hark_effects
     return HARK_OK;
 }
 
-/* TRIM from beta: u64 n, u64 rsn, n times {u64 ctx, u64 recv}. No kept image of beta needs messages
- * of channel ctx up to recv, or determinants up to rsn (T-5). */
+/* Takes TRIM from beta: u64 n, u64 rsn, n times {u64 ctx, u64 recv}. No kept image of beta needs
+ * messages of channel ctx up to recv, or determinants up to rsn (T-5). */
 HARK_COLD int hark_scmel_trim(struct hark_scmel *s, const struct hark_head *h, const uint8_t *b)
 {
     struct hark_scmel_log *log = hark_scmel_log(s, h->src, false);

@@ -14,13 +14,13 @@ HARK_NAMESAKES_BEGIN
 /* ---- maps of clusters: hydee/recluster.h ------------------------------------------------------
  */
 
-/* The ranks of my cluster. */
+/* Returns the ranks of my cluster. */
 static inline struct hark_table *hark_hydee_cluster(struct hark_hydee *s)
 {
     return &s->map[s->in_force & 1];
 }
 
-/* The ranks of my cluster in the next map; empty: there is no next map. */
+/* Returns the ranks of my cluster in the next map; empty: there is no next map. */
 static inline struct hark_table *hark_hydee_next(struct hark_hydee *s)
 {
     return &s->map[~s->in_force & 1];
@@ -38,7 +38,7 @@ static inline bool hark_hydee_inter(const struct hark_hydee_channel *c)
     return !(c->channel.flags & HARK_HYDEE_MATE);
 }
 
-/* Room for new channels, and for new chunks of their queues. */
+/* Makes room for new channels, and for new chunks of their queues. */
 static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, uint32_t chunks)
 {
     int status = hark_reserve(&s->head, &hark_hydee_shape, &s->endpoint.channels, channels);
@@ -46,8 +46,8 @@ static inline int hark_hydee_reserve(struct hark_hydee *s, uint32_t channels, ui
     return status;
 }
 
-/* Room for hark_hydee_captured: this step may capture the image of a wave, and may have made a
- * channel. */
+/* Makes room for hark_hydee_captured: this step may capture the image of a wave, and may have made
+ * a channel. */
 static inline int hark_hydee_reserve_positions(struct hark_hydee *s)
 {
     return hark_reserve(&s->head, &hark_hydee_shape, &s->positions, s->endpoint.channels.count + 1);
@@ -74,7 +74,7 @@ HARK_COLD struct hark_hydee_channel *hark_hydee_add(
     return c;
 }
 
-/* The row of (peer, ctx); made if it is new. NULL: see hark_hydee_add. */
+/* Returns the row of (peer, ctx), and makes it if it is new. NULL: see hark_hydee_add. */
 HARK_HOT struct hark_hydee_channel *hark_hydee_channel(
     struct hark_hydee *s, uint32_t peer, uint16_t ctx)
 {
@@ -82,7 +82,8 @@ HARK_HOT struct hark_hydee_channel *hark_hydee_channel(
     return c ? c : hark_hydee_add(s, peer, ctx);
 }
 
-/* The name of message ssn of a channel. A multicast has one name on the channels to all members. */
+/* Returns the name of message ssn of a channel. A multicast has one name on the channels to all
+ * members. */
 static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *c, uint64_t ssn)
 {
     if (!(c->channel.flags & HARK_HYDEE_GROUP)) return hark_name_of(HARK_OUT, &c->channel, ssn);
@@ -91,7 +92,8 @@ static inline struct hark_name hark_hydee_name(const struct hark_hydee_channel *
 
 /* ---- headers and digests --------------------------------------------------------------------- */
 
-/* The header of message ssn, `length` bytes long; the exact gate's part is not written here. */
+/* Emits TRANSMIT of message ssn with a header of `length` bytes; the exact gate's part is not
+ * written here. */
 static inline struct hark_transmit *hark_hydee_transmit_as(struct hark_hydee *s,
     const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
     uint32_t length, struct hark_effects *fx)
@@ -116,7 +118,8 @@ static inline struct hark_transmit *hark_hydee_transmit(struct hark_hydee *s,
     return hark_hydee_transmit_as(s, c, ssn, phase, digest, HARK_HYDEE_HEADER, fx);
 }
 
-/* The same with V of table `t`. The effects have room for HARK_PAST_HEADER_MAX bytes. */
+/* As hark_hydee_transmit, with V of table `t`. The effects have room for HARK_PAST_HEADER_MAX
+ * bytes. */
 HARK_COLD struct hark_transmit *hark_hydee_transmit_exact(struct hark_hydee *s,
     const struct hark_hydee_channel *c, uint64_t ssn, uint64_t phase, uint64_t digest,
     uint64_t number, const struct hark_table *t, struct hark_effects *fx)
@@ -131,9 +134,9 @@ HARK_COLD struct hark_transmit *hark_hydee_transmit_exact(struct hark_hydee *s,
 
 /* ---- suppression and the gate ---------------------------------------------------------------- */
 
-/* The program sends an orphan again: nothing is transmitted, and the recovery process is notified.
- * The send is never gated (E7) and is logged all the same (E15), at the phase that its receiver
- * recorded (E6), if that is known. Returns the phase for the log.                Alg. 2 l. 14-15 */
+/* Suppresses an orphan that the program sends again: nothing is transmitted, and a NOTIFY is due.
+ * The send never waits at the gate (E7) and is logged all the same (E15), at the phase that its
+ * receiver recorded (E6), if that is known. Returns the phase for the log.       Alg. 2 l. 14-15 */
 HARK_COLD uint64_t hark_hydee_suppress(
     struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t ssn, struct hark_effects *fx)
 {

@@ -1,5 +1,5 @@
-/* hydee/checkpoint.h: upon checkpoint; garbage collection of Logs and RPP (III.E); validation of
- * images and of unpacked states; lengths of frames. A part of hydee.h. */
+/* hydee/checkpoint.h: what a process does at a checkpoint; garbage collection of Logs and RPP
+ * (III.E); checks of images, of unpacked states and of the lengths of frames. A part of hydee.h. */
 #ifndef HARK_HYDEE_CHECKPOINT_H
 #define HARK_HYDEE_CHECKPOINT_H
 
@@ -12,7 +12,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Upon checkpoint: stores the positions of this image; notices after later commits need them.
+/* Stores, upon checkpoint, the positions of this image; GC notices after later commits need them.
  *                                                                                Alg. 1 l. 19-21 */
 HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 {
@@ -25,9 +25,9 @@ HARK_COLD void hark_hydee_captured(struct hark_hydee *s)
 
 /* ---- garbage collection, III.E, by checkpoint-time positions and only after COMMIT (E3) ------ */
 
-/* After a wave is over: drops the positions of images that are no longer kept. If the wave was
- * committed and all `generations` are kept, marks a notice to every peer with the positions of the
- * oldest image. */
+/* Drops, after a wave is over, the positions of images that are no longer kept. If the wave was
+ * committed and all `generations` are kept, marks a GC notice to every peer with the positions of
+ * the oldest image. */
 HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
 {
     const struct hark_wave *w = &s->wave;
@@ -46,7 +46,8 @@ HARK_COLD void hark_hydee_gc(struct hark_hydee *s, bool committed)
     if (hark_gc_mark(&s->head, &s->endpoint, &s->positions, oldest)) s->busy = 1;
 }
 
-/* Exact gate: the lowest number in the logs, or the number of posts if they are empty. */
+/* Returns, for the exact gate, the lowest number in the logs, or the number of posts if they are
+ * empty. */
 HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
 {
     uint64_t oldest = s->past.posts;
@@ -57,8 +58,8 @@ HARK_COLD uint64_t hark_hydee_oldest(struct hark_hydee *s)
     return oldest;
 }
 
-/* GC from j: {recv u64, sent u64} of j's oldest kept image. Trims my log to j up to `recv`, and RPP
- * up to `sent`. */
+/* Takes GC from j: {recv u64, sent u64} of j's oldest kept image. Trims my log to j up to `recv`,
+ * and RPP up to `sent`. */
 static inline int hark_hydee_trim(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -84,8 +85,8 @@ static inline int hark_hydee_trim(
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* False if the image is of a process with another gate, other groups or other waves: without the
- * exact gate the numbers are missing. True also for bytes that are no image, which unpacking
+/* False if the image is of a process with another gate (without the exact gate the numbers are
+ * missing), other groups or other waves. True also for bytes that are no image, which unpacking
  * refuses. */
 static inline bool hark_hydee_image_fits(struct hark_hydee *s, const struct hark_event *event)
 {
@@ -106,8 +107,8 @@ static inline bool hark_hydee_channel_ok(const struct hark_hydee_channel *c)
            c->pos.digests.width == 1;
 }
 
-/* Neither a failure nor a checkpoint nor a fragment is on its way, so a message has no effects but
- * its own. */
+/* True if neither a failure nor a checkpoint nor a fragment is on its way, so that a message has no
+ * effects but its own. */
 static inline bool hark_hydee_usual(const struct hark_hydee *s)
 {
     const struct hark_endpoint *e = &s->endpoint;
@@ -178,7 +179,7 @@ static inline bool hark_hydee_length_ok(
     }
 }
 
-/* Room for whatever a control frame of this length may add; reserved before the state changes. */
+/* Makes room for whatever a control frame of this length may add, before the state changes. */
 static inline int hark_hydee_room(struct hark_hydee *s, const struct hark_head *h, uint32_t length)
 {
     struct hark *p = &s->head;

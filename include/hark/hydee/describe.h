@@ -1,4 +1,5 @@
-/* hydee/describe.h: HydEE's frames in words. Their layouts are in pump.h, tree.h and recovery.h. */
+/* hydee/describe.h: words for HydEE's frames. Their layouts are in pump.h, tree.h and
+ * recovery.h. */
 #ifndef HARK_HYDEE_DESCRIBE_H
 #define HARK_HYDEE_DESCRIBE_H
 
@@ -12,7 +13,7 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* ORPH: runs of orphans, and the phase of each. */
+/* Describes ORPH: runs of orphans, and the phase of each. */
 static inline void hark_hydee_describe_orph(struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     for (uint32_t at = 8; at + 24 <= length; at += 24) {
@@ -34,15 +35,15 @@ static inline void hark_hydee_describe_report(
     }
 }
 
-/* UP of a tree: the lowest phase that the subtree waits for. */
+/* Describes UP of a tree: the lowest phase that the subtree waits for. */
 static inline void hark_hydee_describe_up(struct hark_words *w, const uint8_t *b)
 {
     if (hark_get64(b) == HARK_INFINITY) hark_words_add(w, " nothing");
     else hark_words_number(w, " phase ", hark_get64(b));
 }
 
-/* NOTIFY to the recovery process names the channel; in a tree it is about the channel from its
- * sender to its receiver. */
+/* Describes NOTIFY. To the recovery process it names the channel; in a tree it is about the channel
+ * from its sender to its receiver. */
 static inline void hark_hydee_describe_notify(
     struct hark_words *w, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {
@@ -80,8 +81,8 @@ static inline void hark_hydee_describe_control(
     }
 }
 
-/* Describes frames of the recovery process too, which have the kind of its members. The core is not
- * used. */
+/* Describes a frame, also of the recovery process, whose frames have the kind of its members. The
+ * core is not used. */
 HARK_FN void hark_hydee_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {

@@ -1,6 +1,6 @@
-/* hydee/failure.h: Algorithms 2 and 3: rollback, failure announcements, the exchange of positions
- * and orphans, RELEASE. A part of hydee.h. These handlers mark frames as due; hydee/pump.h sends
- * them. */
+/* hydee/failure.h: Algorithms 2 and 3, with rollback, failure announcements, the exchange of
+ * positions and orphans, and RELEASE. A part of hydee.h. These handlers mark frames as due;
+ * hydee/pump.h sends them. */
 #ifndef HARK_HYDEE_FAILURE_H
 #define HARK_HYDEE_FAILURE_H
 
@@ -13,8 +13,8 @@ extern "C" {
 
 /* ---- Algorithms 2 and 3: every process plays both roles (E9) --------------------------------- */
 
-/* Restart from the last image on stable storage. Sends are gated from here on; the FAILED of the
- * same epoch follows.                                                              Alg. 2 l. 4-5 */
+/* Restarts from the last image on stable storage. From here on messages to other clusters wait for
+ * RELEASE. The FAILED of the same epoch follows.                                   Alg. 2 l. 4-5 */
 static inline int hark_hydee_rollback(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -34,9 +34,9 @@ static inline int hark_hydee_rollback(
     return HARK_OK;
 }
 
-/* Upon failure: drops the results of the previous epoch (E11), and exchanges positions on every
- * channel with an end in D. Other channels keep their positions; sends stay gated.
- *                                                                  Alg. 2 l. 4-8, Alg. 3 l. 6-18 */
+/* Takes FAILED: drops the results of the previous epoch (E11), and exchanges positions on every
+ * channel with an end in D. Other channels keep their positions; messages to other clusters wait
+ * for RELEASE.                                                     Alg. 2 l. 4-8, Alg. 3 l. 6-18 */
 static inline int hark_hydee_failed(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -89,7 +89,7 @@ static inline void hark_hydee_pos_channel(
         hark_orph_ask(&c->channel, o, said.sent + 1); /* orphans from j to me */
 }
 
-/* POS from j: LastDate and Rollback of the paper in one frame, in both directions.
+/* Takes POS from j: LastDate and Rollback of the paper in one frame, in both directions.
  *                                                          Alg. 2 l. 9-10, Alg. 3 l. 7-14, 20-21 */
 static inline int hark_hydee_pos(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
@@ -108,9 +108,9 @@ static inline int hark_hydee_pos(
     return HARK_OK;
 }
 
-/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first u64, last u64, phase u64} of my
- * messages that j has. Their recorded phases replace those in the log, and are kept for the orphans
- * that are still to be sent again (E6). */
+/* Takes ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first u64, last u64, phase u64}
+ * of my messages that j has. The recorded phases replace those in the log, and are kept for the
+ * orphans that are still to be sent again (E6). */
 static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *h, const uint8_t *b,
     uint32_t length, struct hark_effects *fx)
 {
@@ -137,7 +137,7 @@ static inline int hark_hydee_orph(struct hark_hydee *s, const struct hark_head *
     return HARK_OK;
 }
 
-/* RELEASE: the gate opens up to a phase; within an epoch it never closes again.
+/* Takes RELEASE: the gate opens up to a phase; within an epoch it never closes again.
  *                                                                  Alg. 2 l. 8, Alg. 3 l. 18, 22 */
 static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uint32_t length)
 {
@@ -149,7 +149,7 @@ static inline int hark_hydee_release(struct hark_hydee *s, const uint8_t *b, uin
     return HARK_OK;
 }
 
-/* RECDONE: the failure-free functions apply again.                    Alg. 2 l. 22, Alg. 3 l. 19 */
+/* Takes RECDONE: the failure-free functions apply again.              Alg. 2 l. 22, Alg. 3 l. 19 */
 static inline int hark_hydee_recdone(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (s->recovering && s->tree.fan) s->tree.fanout = HARK_H_RECDONE;

@@ -1,4 +1,4 @@
-/* hydee/multicast.h: multicasts under HydEE: the root logs one copy, and members pass it on along a
+/* hydee/multicast.h: multicasts under HydEE. The root logs one copy, and members pass it on along a
  * tree. A part of hydee.h.
  *
  * E. Meneses, L. V. Kale: CAMEL: Collective-Aware Message Logging. The Journal of Supercomputing,
@@ -13,7 +13,8 @@
  * phase, because the multicast depends on nothing that the member delivered. The member may die, or
  * may not pass the multicast on because it knows of a failure that the root does not know of yet.
  * The root finds such losses by positions, which it exchanges after every failure with all members
- * in other clusters. While recovery runs, the root sends directly, gated as any message.
+ * in other clusters. While recovery runs, the root sends directly, and the multicast waits at the
+ * gate as any message.
  *
  * Inside the root's cluster there is no log. So a member there gets the multicast from the tree
  * only if all processes between are of that cluster, since these roll back together; otherwise from
@@ -30,7 +31,7 @@ extern "C" {
 HARK_NAMESAKES_BEGIN
 #if HARK_BODIES
 
-/* The group of a context; NULL: there is none, or I do not belong to it. */
+/* Returns the group of a context; NULL: there is none, or I do not belong to it. */
 static inline struct hark_hydee_group *hark_hydee_group(struct hark_hydee *s, uint16_t ctx)
 {
     for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -62,7 +63,7 @@ static inline bool hark_hydee_among_mates(
 }
 
 /* Adds a group that I belong to. Its branches are, at the root, all other members, each with a
- * channel; elsewhere my children. */
+ * channel; elsewhere they are my children. */
 static inline int hark_hydee_add_group(struct hark_hydee *s, const struct hark_group *t)
 {
     struct hark *p = &s->head;
@@ -111,8 +112,8 @@ static inline int hark_hydee_groups(struct hark_hydee *s, const struct hark_conf
 
 /* ---- the root -------------------------------------------------------------------------------- */
 
-/* SendMulticastMsg. Only the root may multicast: another member sends to the root, or has a tree of
- * its own.                                                                   CAMEL Alg. 2 l. 1-9 */
+/* SendMulticastMsg: begins a multicast. Only the root may: another member sends to the root, or has
+ * a tree of its own.                                                         CAMEL Alg. 2 l. 1-9 */
 HARK_COLD int hark_hydee_multicast(
     struct hark_hydee *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -133,7 +134,7 @@ HARK_COLD int hark_hydee_multicast(
     return HARK_OK;
 }
 
-/* To one member: as hark_hydee_send, except that the tree may carry it. */
+/* Sends the multicast to one member, as hark_hydee_send does, except that the tree may carry it. */
 static inline void hark_hydee_multicast_one(
     struct hark_hydee *s, const struct hark_hydee_branch *b, struct hark_effects *fx)
 {
@@ -191,10 +192,10 @@ static inline void hark_hydee_group_trim(
 
 /* ---- passing on ------------------------------------------------------------------------------ */
 
-/* A multicast was accepted: pass it on to my children. If it is of another epoch, only to those
- * that roll back together with the root and me; the root exchanges positions with the others. A
- * multicast that the root sends directly while recovery runs has no epoch, so it counts as another
- * one: the gate that let it go to me may still be closed for my children. */
+/* Passes an accepted multicast on to my children. If it is of another epoch, only to those that
+ * roll back together with the root and me; the root exchanges positions with the others. A
+ * multicast that the root sends directly while recovery runs has no epoch, so it counts as of
+ * another epoch: the gate that let it go to me may still be closed for my children. */
 static inline void hark_hydee_pass_on(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b)
 {
@@ -209,7 +210,7 @@ static inline void hark_hydee_pass_on(
     s->pass = s->busy = 1;
 }
 
-/* SendMsgToChildren.                                        CAMEL Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
+/* SendMsgToChildren: sends to my children.                  CAMEL Alg. 2 l. 18-19, Alg. 3 l. 1-6 */
 static inline int hark_hydee_pump_pass(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (; s->pass && s->pass_next < s->branches.count; s->pass_next++) {

@@ -18,7 +18,7 @@ static inline int hark_hydee_pump_pos(struct hark_hydee *s, struct hark_effects 
     return hark_pos_pump(&s->head, &s->endpoint, &hark_hydee_exchange, &s->pairs, fx);
 }
 
-/* ORPH to j: j's orphans that I have, so that j logs them at their recorded phases. */
+/* Sends ORPH to j: j's orphans that I have, so that j logs them at their recorded phases. */
 static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -48,8 +48,8 @@ static inline int hark_hydee_pump_orph(struct hark_hydee *s, struct hark_effects
     return HARK_OK;
 }
 
-/* REPORT: the orphans that I have received, once all answers to my POS are in. Rows:
- * hark_recovery_report.                                                          Alg. 3 l. 13-16 */
+/* Sends REPORT: the orphans that I have received, once all answers to my POS are in. The rows are
+ * as in hark_recovery_report.                                                    Alg. 3 l. 13-16 */
 static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -95,9 +95,9 @@ static inline int hark_hydee_pump_report(struct hark_hydee *s, struct hark_effec
     return HARK_OK;
 }
 
-/* OrphanNotification, by id. Without a tree not before the first RELEASE: NOTIFY could reach the
- * recovery process before the REPORT that lists its orphan (v3). With a tree at once, to the
- * receiver of the orphans.                                                          Alg. 2 l. 15 */
+/* OrphanNotification: sends NOTIFY, by id. Without a tree it waits for the first RELEASE: NOTIFY
+ * could reach the recovery process before the REPORT that lists its orphan (v3). With a tree it
+ * goes at once, to the receiver of the orphans.                                     Alg. 2 l. 15 */
 static inline int hark_hydee_pump_notify(struct hark_hydee *s, struct hark_effects *fx)
 {
     bool tree = s->tree.fan != 0;
@@ -126,8 +126,8 @@ static inline int hark_hydee_replay(
     return HARK_OK;
 }
 
-/* Exact gate: the phase and the number of message ssn in Logs[j]; phase 0: the log does not have
- * it. */
+/* The phase and, for the exact gate, the number of a message in Logs[j]; phase 0: the log does not
+ * have it. */
 struct hark_hydee_logged {
     struct hark_hydee_channel *channel;
     uint64_t phase, number;
@@ -144,9 +144,9 @@ static inline struct hark_hydee_logged hark_hydee_logged(
     return x;
 }
 
-/* Exact gate: the same, in the order in which the messages were posted, so that one pass over V's
- * history suffices. Channels differ in their positions, so each turn takes the lowest number that
- * may go. */
+/* As hark_hydee_replay, with the exact gate: on all channels in the order in which the messages
+ * were posted, so that one pass over V's history suffices. Channels differ in their positions, so
+ * each turn takes the lowest number that may go. */
 static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (;;) {
@@ -172,7 +172,7 @@ static inline int hark_hydee_replay_exact(struct hark_hydee *s, struct hark_effe
     }
 }
 
-/* NotifySendLog and delayed sends: on each channel the messages that the last RELEASE covers.
+/* NotifySendLog and delayed sends: sends on each channel the messages that the last RELEASE covers.
  *                                                                                Alg. 3 l. 22-24 */
 static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effects *fx)
 {
@@ -188,7 +188,7 @@ static inline int hark_hydee_pump_replay(struct hark_hydee *s, struct hark_effec
     return status;
 }
 
-/* TRIM of logs that a new map of clusters has made superfluous. */
+/* Emits TRIM of logs that a new map of clusters has made superfluous. */
 static inline int hark_hydee_pump_free(struct hark_hydee *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
@@ -208,8 +208,8 @@ static inline int hark_hydee_pump_gc(struct hark_hydee *s, struct hark_effects *
     return hark_gc_pump(&s->head, &s->endpoint, &s->positions, oldest, fx);
 }
 
-/* DRAINED: everything is released and sent, and all ORPH that I wait for are in. Only then may D
- * shrink (v4). */
+/* Sends DRAINED when everything is released and sent, and all ORPH that I wait for are in. Only
+ * then may D shrink (v4). */
 static inline int hark_hydee_pump_drained(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;

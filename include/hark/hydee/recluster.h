@@ -1,11 +1,10 @@
 /* hydee/recluster.h: clusters that change while the job runs (docs/recluster.md). A part of
  * hydee.h.
  *
- * Only with HARK_WAVES_ALL. The embedder gives every process the next map of clusters
- * (HARK_RECLUSTER). The first wave at which all processes know the map brings it into force: a
- * process reports in COUNT that it knows the map, PREPARE announces that all do, and the failure
- * service stores this with its decision. From COMMIT on the map is in force.
- *
+ * Clusters change only with HARK_WAVES_ALL. The embedder gives every process the next map of
+ * clusters (HARK_RECLUSTER). The first wave at which all processes know the map brings it into
+ * force: a process reports in COUNT that it knows the map, PREPARE announces that all do, and the
+ * failure service stores this with its decision. From COMMIT on the map is in force.
  * Why nothing is lost. A wave drains every channel, so at COMMIT both ends of a channel agree on
  * the messages before it. No process rolls back beyond the wave unless all do, and then no log is
  * needed. A channel that now lies inside a cluster drops its log; a channel that now lies between
@@ -22,8 +21,9 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* RECLUSTER. HARK_EINVAL: invalid ranges, or a configuration that takes no maps. HARK_ESTATE:
- * another map is already the next one. */
+/* Takes RECLUSTER. HARK_EINVAL: the ranges are invalid, or this process was configured without
+ * HARK_WAVES_ALL, in a group, or with the exact gate. HARK_ESTATE: another map is already the
+ * next. */
 HARK_COLD int hark_hydee_recluster(struct hark_hydee *s, const struct hark_event *event)
 {
     const struct hark_range *r = event->u.recluster.cluster;
@@ -59,8 +59,8 @@ static inline bool hark_hydee_becomes_intercluster(
            !hark_ranges_hold(&s->head, hark_hydee_next(s), c->channel.peer);
 }
 
-/* Moves a channel into a cluster (`mate`) or out of one. Into: the log goes, because no process
- * rolls back beyond the wave alone. Out: an empty log begins here. */
+/* Moves a channel into a cluster (`mate`), where it loses its log, because no process rolls back
+ * beyond the wave alone; or out of one, where an empty log begins. */
 static inline void hark_hydee_rewire(struct hark_hydee *s, struct hark_hydee_channel *c, bool mate)
 {
     struct hark *p = &s->head;
@@ -79,12 +79,13 @@ static inline void hark_hydee_rewire(struct hark_hydee *s, struct hark_hydee_cha
     }
 }
 
-/* After a commit, or a restart from the image of the wave: if the wave brought the next map into
- * force, it becomes mine now. */
+/* Makes the next map mine, after a commit or a restart from the image of the wave, if the wave
+ * brought the map into force. */
 HARK_COLD void hark_hydee_reclustered(struct hark_hydee *s)
 {
     if (s->wave.map == HARK_W_NO_MAP)
-        hark_empty(&s->head, hark_hydee_next(s)); /* an image's; the embedder gives it again */
+        hark_empty(&s->head, hark_hydee_next(s)); /* of an image; the embedder gives the map
+                                                   * again */
     if (s->wave.map != HARK_W_MAP_TAKEN) return;
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         struct hark_hydee_channel *c = hark_hydee_at(s, i);

@@ -1,8 +1,8 @@
 /* hydee/tree.h: reports by a tree (config.fan), in place of frames between the recovery process and
- * every other process. A part of hydee.h. Why it is right: docs/recovery-tree.md.
+ * every other process. A part of hydee.h. docs/recovery-tree.md shows why it is right.
  *
  * The tree has the ranks in heap order: below rank i are fan * i + 1 .. fan * i + fan, above rank 0
- * is the recovery process.
+ * is the recovery process. Reports go up, to the process above.
  *
  *   without the tree                          with the tree
  *   REPORT, NOTIFY to the recovery process    NOTIFY to the receiver of an orphan, which keeps the
@@ -57,7 +57,7 @@ static inline bool hark_hydee_tree_ok(
     }
 }
 
-/* The tree's state belongs to one epoch (E11). */
+/* Forgets the tree's state, which belongs to one epoch (E11). */
 static inline void hark_hydee_tree_clear(struct hark_hydee *s)
 {
     s->tree.least_phase = s->tree.last_up = 0;
@@ -65,8 +65,8 @@ static inline void hark_hydee_tree_clear(struct hark_hydee *s)
     hark_phases_clear(&s->head, &s->tree.waits);
 }
 
-/* Upper limit of the runs of all orphans that I have received, with those from `peer`, whose POS
- * may be arriving. */
+/* Returns an upper limit of the runs of all orphans that I have received, including those from
+ * `peer`, whose POS may be arriving. */
 static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
 {
     uint32_t runs = 0;
@@ -78,7 +78,7 @@ static inline uint32_t hark_hydee_tree_runs(struct hark_hydee *s, uint32_t peer)
     return runs;
 }
 
-/* Room for what a frame from `peer` may add. */
+/* Makes room for what a frame from `peer` may add. */
 static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
 {
     int status = hark_reserve(&s->head, &hark_hydee_shape, &s->tree.below, 1);
@@ -89,8 +89,8 @@ static inline int hark_hydee_tree_room(struct hark_hydee *s, uint32_t peer)
 
 /* ---- frames that arrive ---------------------------------------------------------------------- */
 
-/* The sender has sent again the channel's orphans up to `upto`. Infinite peer_sent: the channel has
- * no orphans of this epoch. */
+/* Counts the channel's orphans up to `upto` as sent again. Infinite peer_sent: the channel has no
+ * orphans of this epoch. */
 static inline void hark_hydee_sent_again(
     struct hark_hydee *s, struct hark_hydee_channel *c, uint64_t upto)
 {
@@ -103,8 +103,9 @@ static inline void hark_hydee_sent_again(
         hark_phases_take(&s->head, &s->tree.waits, phase);
 }
 
-/* NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. Held until its POS
- * is in, by which I know these orphans; so NOTIFY cannot overtake a report of them (v3). */
+/* Takes NOTIFY: the sender has sent again its orphans that I have, up to an ssn u64. NOTIFY is held
+ * until the sender's POS is in, by which I know these orphans; so it cannot overtake a report of
+ * them (v3). */
 static inline int hark_hydee_notified(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -118,7 +119,7 @@ static inline int hark_hydee_notified(
     return HARK_OK;
 }
 
-/* UP and DRAINED from a process below me. An UP may have overtaken another, so the highest
+/* Takes UP and DRAINED from a process below me. An UP may have overtaken another, so the highest
  * counts. */
 static inline int hark_hydee_up(
     struct hark_hydee *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
@@ -141,7 +142,7 @@ static inline int hark_hydee_up(
 
 /* ---- frames that go; each returns HARK_MORE when the effects are full ------------------------ */
 
-/* RELEASE or RECDONE to all directly below me. */
+/* Sends RELEASE or RECDONE to all processes directly below me. */
 static inline int hark_hydee_pump_tell(struct hark_hydee *s, struct hark_effects *fx)
 {
     uint32_t below = s->tree.fanout ? hark_hydee_below(s) : 0;
@@ -178,7 +179,7 @@ static inline bool hark_hydee_waits(struct hark_hydee *s)
     return true;
 }
 
-/* The lowest phase that my subtree waits for; 0: not all of it is known. */
+/* Returns the lowest phase that my subtree waits for; 0: not all of the subtree is known. */
 static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
 {
     uint64_t least = s->tree.least_phase;
@@ -191,8 +192,8 @@ static inline uint64_t hark_hydee_least(const struct hark_hydee *s)
     return least;
 }
 
-/* UP: the lowest phase that my subtree waits for, once the answers to all POS in it are in, and
- * whenever it rises.                                                             Alg. 3 l. 13-16 */
+/* Sends UP: the lowest phase that my subtree waits for, once the answers to all POS in the subtree
+ * are in, and whenever that phase rises.                                         Alg. 3 l. 13-16 */
 static inline int hark_hydee_pump_up(struct hark_hydee *s, struct hark_effects *fx)
 {
     if (!s->recovering) return HARK_OK;

@@ -1,9 +1,9 @@
 /* parts/block.h: the flat block that holds a protocol's state, and its tables.
  *
  * A block is the head (struct hark), the protocol's fixed fields, and then its tables: dense
- * arrays, one after another, each with room to grow; when one needs more room, the later ones move
- * up. There are no pointers, so a block can be copied, moved and written anywhere. Rows move when a
- * table grows: reserve first, then take addresses.
+ * arrays, one after another, each with room to grow; when a table needs more room, the later tables
+ * move up. There are no pointers, so a block can be copied, moved and written anywhere. Rows move
+ * when a table grows: reserve first, then take addresses.
  *
  * One struct hark_shape describes all of it; pack, unpack and inspect walk the shape
  * (parts/pack.h).
@@ -58,8 +58,8 @@ struct hark_shape {
     uint32_t pool;                        /* offset of the struct hark_pool, 0 if there is none */
     const struct hark_frame_kind *frames; /* the protocol's own, from type 16 on */
     uint32_t frame_count;
-    /* Called by hark_unpack: true if what it has read is a state that every event can work on. It
-     * may set fields that are not packed. NULL: every image is a state. */
+    /* Called by hark_unpack: true if the fields and rows read form a state that every event can
+     * work on. It may set fields that are not packed. NULL: every image is a state. */
     bool (*accept)(struct hark *p);
 };
 
@@ -100,7 +100,7 @@ static inline const struct hark_table *hark_shape_table_of(
 
 #if HARK_BODIES
 
-/* hark_reserve when the table is full: moves the later ones up. */
+/* Makes room in a full table, for hark_reserve: moves the later tables up. */
 HARK_COLD int hark_reserve_more(
     struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {

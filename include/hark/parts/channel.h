@@ -1,10 +1,10 @@
 /* parts/channel.h: the endpoint of a process (rank, cluster, incarnations, recovery epoch), and the
  * positions of each of its channels.
  *
- * A channel is (src, dst, ctx), and its application messages have ssn = 1, 2, 3 ...; one row here
- * is both directions between me and a peer. Three positions: arrived (gap-free prefix `recv`),
- * handed up, and delivered (`done` and the few beyond it, since receives by tag may take a later
- * message first).
+ * A channel is (src, dst, ctx), and its application messages have ssn = 1, 2, 3 ...; one row of
+ * `channels` holds both directions between me and a peer. A message passes three positions: arrived
+ * (`recv` ends the gap-free prefix), handed up, and delivered (`done`, and the few beyond it, since
+ * receives by tag may take a later message first).
  */
 #ifndef HARK_PARTS_CHANNEL_H
 #define HARK_PARTS_CHANNEL_H
@@ -41,11 +41,11 @@ struct hark_channel { /* every protocol's row begins with this */
         HARK_FIELD(type, channel.sent, "sent"), HARK_FIELD(type, channel.recv, "recv"),            \
         HARK_FIELD(type, channel.done, "delivered"), HARK_FIELD(type, channel.mark, "mark")
 
-struct hark_arrived { /* a row of `waiting` and of `beyond`: a run of messages of one channel */
+struct hark_arrived { /* a row of `waiting` or `beyond`: messages ssn .. last of one channel */
     uint32_t peer;
     uint16_t ctx;
     uint16_t pad;
-    uint64_t ssn, last; /* first and last; two rows of a channel never touch */
+    uint64_t ssn, last; /* two rows of a channel never touch */
 };
 
 #define HARK_HINT_BITS 5
@@ -58,12 +58,12 @@ struct hark_endpoint {
     uint32_t awaiting; /* 1: from RESTARTED to its FAILED; the application waits */
     /* Scratch: the rows (mod 256) of recently used channels, by hark_hint_of. */
     uint8_t hint[1 << HARK_HINT_BITS];
-    struct hark_table cluster;  /* hark_range: mine */
+    struct hark_table cluster;  /* hark_range: the ranks of my cluster */
     struct hark_table incs;     /* hark_inc_range: all incarnations that are not 0 */
     struct hark_table down;     /* hark_range: D, the ranks that roll back in this recovery */
     struct hark_table channels; /* rows that begin with struct hark_channel */
-    struct hark_table waiting;  /* hark_arrived: arrived and not handed up */
-    struct hark_table beyond;   /* hark_arrived: delivered beyond `done` */
+    struct hark_table waiting;  /* hark_arrived: messages arrived and not handed up */
+    struct hark_table beyond;   /* hark_arrived: messages delivered beyond `done` */
 };
 
 #define HARK_ENDPOINT_FIELDS(type)                                                                 \
@@ -94,8 +94,8 @@ static const struct hark_field hark_arrived_fields[] = {HARK_FIELD(struct hark_a
 
 /* ---- cluster, D, incarnations ---------------------------------------------------------------- */
 
-/* Copies the cluster from the configuration. If that has none: everybody with `all`, else me alone.
- * HARK_EFULL. */
+/* Copies the cluster from the configuration. If that has none, the cluster is everybody with `all`,
+ * else me alone. HARK_EFULL. */
 static inline int hark_group_init(struct hark *p, const struct hark_shape *s, struct hark_table *t,
     const struct hark_config *c, bool all)
 {
@@ -133,7 +133,7 @@ static inline bool hark_is_down(const struct hark *p, const struct hark_endpoint
     return hark_ranges_hold(p, &e->down, rank);
 }
 
-/* The incarnation of a process, with or without a channel to it. */
+/* Returns the incarnation of a process, with or without a channel to it. */
 static inline uint32_t hark_inc_of(
     const struct hark *p, const struct hark_endpoint *e, uint32_t rank)
 {
@@ -148,7 +148,7 @@ static inline struct hark_channel *hark_channel_at(
     return (struct hark_channel *)hark_row(p, &e->channels, i);
 }
 
-/* The index of (peer, ctx), or where its row belongs. */
+/* Returns the index of (peer, ctx), or where its row belongs. */
 static inline uint32_t hark_channel_search(
     const struct hark *p, const struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
@@ -163,7 +163,8 @@ static inline uint32_t hark_channel_search(
     return low;
 }
 
-/* Knuth's multiplicative hash, because neighbours in a grid are often powers of two apart. */
+/* Returns Knuth's multiplicative hash, because neighbours in a grid are often powers of two
+ * apart. */
 static inline uint32_t hark_hint_of(uint32_t peer, uint16_t ctx)
 {
     return ((peer + ctx) * 2654435769u) >> (32 - HARK_HINT_BITS);
@@ -180,7 +181,7 @@ HARK_COLD struct hark_channel *hark_channel_find_far(
     return c;
 }
 
-/* The row of (peer, ctx), or NULL. */
+/* Returns the row of (peer, ctx), or NULL. */
 HARK_HOT struct hark_channel *hark_channel_find(
     struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx)
 {
@@ -206,7 +207,7 @@ HARK_COLD struct hark_channel *hark_channel_add(
     return c;
 }
 
-/* The row of (peer, ctx), made if it is new; *made tells which. A row has been reserved. */
+/* Returns the row of (peer, ctx), and makes it if it is new (*made). A row has been reserved. */
 HARK_HOT struct hark_channel *hark_channel_make(
     struct hark *p, struct hark_endpoint *e, uint32_t peer, uint16_t ctx, bool *made)
 {
@@ -217,7 +218,8 @@ HARK_HOT struct hark_channel *hark_channel_make(
 
 /* ---- arrival and delivery -------------------------------------------------------------------- */
 
-/* The index of the row that has the message (*found), else where its row belongs. */
+/* Returns the index of the row that has the message (*found), else the index where its row
+ * belongs. */
 static inline uint32_t hark_arrived_search(const struct hark *p, const struct hark_table *t,
     uint32_t peer, uint16_t ctx, uint64_t ssn, bool *found)
 {
@@ -239,7 +241,7 @@ static inline uint32_t hark_arrived_search(const struct hark *p, const struct ha
     return low;
 }
 
-/* Row i if it exists and belongs to this channel; else NULL. */
+/* Returns row i if it exists and belongs to this channel; else NULL. */
 static inline const struct hark_arrived *hark_arrived_of(
     const struct hark *p, const struct hark_table *t, uint32_t i, uint32_t peer, uint16_t ctx)
 {
@@ -248,7 +250,7 @@ static inline const struct hark_arrived *hark_arrived_of(
     return a && a->peer == peer && a->ctx == ctx ? a : NULL;
 }
 
-/* The first message of the channel in the table, `ssn` or later; 0: none. */
+/* Returns the first ssn of the channel in the table that is `ssn` or later; 0: there is none. */
 static inline uint64_t hark_arrived_from(
     const struct hark *p, const struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
@@ -258,7 +260,7 @@ static inline uint64_t hark_arrived_from(
     return found ? ssn : a ? a->ssn : 0;
 }
 
-/* Adds to `waiting` or `beyond`; a row has been reserved. */
+/* Adds a message to `waiting` or `beyond`; a row has been reserved. */
 static inline void hark_arrived_add(
     struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
@@ -282,7 +284,7 @@ static inline void hark_arrived_add(
     }
 }
 
-/* Removes the message; false if it is not in the table. A run may be split in two: a row has been
+/* Removes the message; false if it is not in the table. This may split a row in two: a row has been
  * reserved. */
 static inline bool hark_arrived_take(
     struct hark *p, struct hark_table *t, uint32_t peer, uint16_t ctx, uint64_t ssn)
@@ -309,8 +311,8 @@ static inline bool hark_arrived_take(
     return true;
 }
 
-/* An arrival: *waited is true if the message had arrived before (in an image) and waits to be
- * handed up; it is then removed from `waiting`. HARK_EFULL. */
+/* Takes an arrival. *waited is true if the message had arrived before the image was taken and waits
+ * to be handed up; it is then removed from `waiting`. HARK_EFULL. */
 HARK_COLD int hark_waited(struct hark *p, const struct hark_shape *shape, struct hark_endpoint *e,
     const struct hark_head *h, bool *waited)
 {
@@ -347,8 +349,8 @@ static inline void hark_deliver_mark(
     hark_remove(p, &e->beyond, i);
 }
 
-/* The first run after *upto of messages that arrived on the channel and were not delivered: *first
- * .. *upto. False: there is none. */
+/* Finds the first run after *upto of messages that arrived on the channel and were not delivered:
+ * *first .. *upto. False: there is none. */
 static inline bool hark_undelivered_run(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_channel *c, uint64_t *upto, uint64_t *first)
 {
@@ -366,10 +368,10 @@ static inline bool hark_undelivered_run(const struct hark *p, const struct hark_
 }
 
 /* The age of a frame, by the incarnations in its header and, for control frames, the epoch. Older
- * ones are discarded, newer ones held until the FAILED that announces them (v1). */
+ * frames are discarded, newer ones held until the FAILED that announces them (v1). */
 enum { HARK_CURRENT = 0, HARK_OLDER = 1, HARK_NEWER = 2 };
 
-/* The age of an application message whose sender's incarnation is `known` here. */
+/* Returns the age of an application message whose sender's incarnation is `known` here. */
 static inline int hark_age_by(
     const struct hark_endpoint *e, const struct hark_head *h, uint32_t known)
 {
@@ -403,8 +405,8 @@ static inline int hark_failed_reserve(struct hark *p, const struct hark_shape *s
     return hark_failed_room(p, s, &e->down, &e->incs, event);
 }
 
-/* Takes epoch, D and incarnations from the announcement. It never raises my incarnation: that is a
- * rollback. */
+/* Takes epoch, D and incarnations from the announcement. My own incarnation never rises by this:
+ * only a rollback raises it. */
 static inline void hark_failed_take(
     struct hark *p, struct hark_endpoint *e, const struct hark_event *event)
 {
@@ -419,7 +421,7 @@ static inline void hark_failed_take(
     e->awaiting = 0;
 }
 
-/* My incarnation in the announcement; 0 if it is not there. */
+/* Returns my incarnation in the announcement; 0 if it is not there. */
 static inline uint32_t hark_failed_mine(
     const struct hark_endpoint *e, const struct hark_event *event)
 {
@@ -428,7 +430,7 @@ static inline uint32_t hark_failed_mine(
     return 0;
 }
 
-/* The last decided wave of the cluster whose lowest rank is `group`; 0: none. */
+/* Returns the last decided wave of the cluster whose lowest rank is `group`; 0: none. */
 static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t group)
 {
     for (uint32_t i = 0; i < event->u.failed.wave_count; i++)
@@ -438,7 +440,8 @@ static inline uint64_t hark_failed_wave(const struct hark_event *event, uint32_t
 
 /* ---- an image -------------------------------------------------------------------------------- */
 
-/* True if rows that begin with a rank ascend by it, and all ranks are below `end`. */
+/* True if the rows of the table, which begin with a rank, ascend by rank and all ranks are below
+ * `end`. */
 static inline bool hark_rows_ascend(const struct hark *p, const struct hark_table *t, uint64_t end)
 {
     uint64_t next = 0;
@@ -450,8 +453,8 @@ static inline bool hark_rows_ascend(const struct hark *p, const struct hark_tabl
     return true;
 }
 
-/* True if an unpacked state has what every step relies on. No ssn is larger than `names` can count.
- */
+/* True if an unpacked state has what every step relies on; among it, that no ssn is larger than
+ * `names` can count. */
 static inline bool hark_ends_ok(const struct hark *p, const struct hark_endpoint *e)
 {
     const struct hark_channel *before = NULL;
@@ -473,7 +476,8 @@ static inline bool hark_ends_ok(const struct hark *p, const struct hark_endpoint
 
 /* ---- effects of a channel -------------------------------------------------------------------- */
 
-/* A control frame to `to` with `length` bytes after the common part; returns where these begin. */
+/* Emits a control frame to `to` with `length` bytes after the common part; returns where these
+ * begin. */
 HARK_COLD uint8_t *hark_emit_control(struct hark *p, struct hark_endpoint *e,
     struct hark_effects *fx, uint8_t type, uint32_t to, uint32_t length)
 {
@@ -490,21 +494,21 @@ static inline struct hark_name hark_name_of(uint8_t way, const struct hark_chann
     return n;
 }
 
-/* The name of an arrived message. */
+/* Returns the name of an arrived message. */
 static inline struct hark_name hark_name_in(uint32_t src, uint16_t ctx, uint64_t ssn)
 {
     struct hark_name n = {src, ctx, HARK_IN, HARK_PROCESS, ssn};
     return n;
 }
 
-/* The name of a multicast, or of a contribution to a reduction. */
+/* Returns the name of a multicast, or of a contribution to a reduction. */
 static inline struct hark_name hark_name_of_group(uint16_t ctx, uint64_t ssn)
 {
     struct hark_name n = {ctx, ctx, HARK_OUT, HARK_GROUP, ssn};
     return n;
 }
 
-/* The pending OFFER of all, after all other effects. HARK_MORE if it does not fit. */
+/* Emits the pending OFFER of all, after all other effects. HARK_MORE if it does not fit. */
 static inline int hark_offer_all(struct hark_endpoint *e, struct hark_effects *fx)
 {
     if (!e->offer) return HARK_OK;
@@ -514,7 +518,8 @@ static inline int hark_offer_all(struct hark_endpoint *e, struct hark_effects *f
     return HARK_OK;
 }
 
-/* For `names`: the next run after *upto of arrived and undelivered messages of a channel. */
+/* Names, for an image, the next run after *upto of arrived and undelivered messages of a
+ * channel. */
 static inline bool hark_undelivered(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_channel *c, uint64_t *upto, struct hark_names *run)
 {

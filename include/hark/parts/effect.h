@@ -1,4 +1,4 @@
-/* parts/effect.h: writing effects, and the frames of TRANSMIT. */
+/* parts/effect.h: functions that write effects, among them the frames of TRANSMIT. */
 #ifndef HARK_PARTS_EFFECT_H
 #define HARK_PARTS_EFFECT_H
 
@@ -73,15 +73,15 @@ static inline void hark_emit_fact(struct hark_effects *fx, struct hark_fact fact
     hark_emit(fx, HARK_PERSIST)->u.persist = fact;
 }
 
-/* Recovery of `rank` is over. */
+/* Emits the fact that recovery of `rank` is over. */
 static inline void hark_emit_done(struct hark_effects *fx, uint32_t rank, uint32_t re)
 {
     struct hark_fact fact = {HARK_FACT_DONE, rank, re, 0, re, 0};
     hark_emit_fact(fx, fact);
 }
 
-/* TRANSMIT with a header of `length` bytes. The common part is written; the caller writes the rest
- * at *body. */
+/* Emits TRANSMIT with a header of `length` bytes. The common part is written; the caller writes the
+ * rest at *body. */
 HARK_HOT struct hark_transmit *hark_emit_frame(
     struct hark_effects *fx, const struct hark_head *h, uint32_t length, uint8_t **body)
 {
@@ -98,13 +98,13 @@ HARK_HOT struct hark_transmit *hark_emit_frame(
     return x;
 }
 
-/* True if `of` of a STORED is CAPTURE or PERSIST. */
+/* True if a STORED answers CAPTURE or PERSIST. */
 static inline bool hark_stored_valid(const struct hark_event *event)
 {
     return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
 }
 
-/* A step for an arrived frame ends here: HOLD, HANDUP or DISCARD is its only effect. */
+/* Ends a step for an arrived frame, whose only effect is HOLD, HANDUP or DISCARD. */
 static inline int hark_emit_verdict(struct hark_effects *fx, uint32_t type)
 {
     hark_emit(fx, type);

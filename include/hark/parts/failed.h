@@ -1,6 +1,6 @@
 /* parts/failed.h: the content of the last FAILED, which every process keeps: D, the ranks that roll
- * back, and the incarnations, as tables of ranges. Ranges because whole clusters roll back
- * together: rows for single ranks would take a cluster's size at each of a million processes.
+ * back, and the incarnations. They are tables of ranges because whole clusters roll back together:
+ * rows for single ranks would take a cluster's size at each of a million processes.
  */
 #ifndef HARK_PARTS_FAILED_H
 #define HARK_PARTS_FAILED_H
@@ -43,7 +43,8 @@ static inline bool hark_failed_valid(uint32_t ranks, const struct hark_event *ev
     return true;
 }
 
-/* True if the i-th rank of D, or the i-th incarnation, extends the row of the one before it. */
+/* True if the i-th rank of D (hark_life_joins: the i-th incarnation) extends the row of the one
+ * before it. */
 static inline bool hark_down_joins(const struct hark_event *event, uint32_t i)
 {
     return i && event->u.failed.down[i] == event->u.failed.down[i - 1] + 1;
@@ -92,7 +93,7 @@ static inline void hark_failed_tables(struct hark *p, struct hark_table *down,
     }
 }
 
-/* The incarnation of a rank; 0 if it is in no row. */
+/* Returns the incarnation of a rank; 0 if it is in no row. */
 static inline uint32_t hark_inc_range_of(
     const struct hark *p, const struct hark_table *incs, uint32_t rank)
 {
@@ -107,7 +108,7 @@ static inline uint32_t hark_inc_range_of(
     return 0;
 }
 
-/* True if the rows of an unpacked state ascend and none is empty. */
+/* True if the rows of incarnations of an unpacked state ascend and none is empty. */
 static inline bool hark_lives_ok(const struct hark *p, const struct hark_table *incs)
 {
     uint64_t next = 0;

@@ -1,4 +1,5 @@
-/* parts/frames.h: control frame types of a recovery by positions (hydee, sendet). */
+/* parts/frames.h: the control frames of protocols whose recovery exchanges positions (hydee,
+ * sendet). */
 #ifndef HARK_PARTS_FRAMES_H
 #define HARK_PARTS_FRAMES_H
 

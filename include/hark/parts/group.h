@@ -18,23 +18,23 @@ extern "C" {
  * `member` are close in the tree. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_binomial(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent);
-/* The same for a tree in which each member has at most `k` children, k from 1; `member` is in order
- * of levels. HARK_EINVAL: the root is no member, or k is 0. */
+/* The same for a tree in which each member has at most `k` children, k >= 1; `member` is in the
+ * order of levels. HARK_EINVAL: the root is no member, or k is 0. */
 HARK_FN int hark_tree_kary(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
-/* The same for teams; of[rank] is the team. Neighbours in `member` of one team form a piece: a
- * binomial tree below its first member, in the root's team below the root. The first members form a
- * binomial tree too. So each piece is entered by one edge. In the root's team only the root has
- * children in other teams. HARK_EINVAL: the root is no member. */
+/* The same for teams; of[rank] is the team. Neighbours in `member` that are of one team form a
+ * piece: a binomial tree below its first member (in the root's team, below the root). The first
+ * members form a binomial tree too. So each piece is entered by one edge. In the root's team only
+ * the root has children in other teams. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_teams(
     const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
-/* True if the tree may reduce under `team`: each team is one piece of it, and in the root's team
- * only the root has children of other teams. */
+/* True if the protocol `team` can reduce along the tree: each team is one piece of it, and in the
+ * root's team only the root has children of other teams. */
 HARK_FN bool hark_tree_in_teams(const struct hark_group *tree, const uint32_t *of);
 
 #if HARK_BODIES
 
-/* True if all ranks exist and only the root is its own parent. It does not search for cycles. */
+/* True if all ranks exist and only the root is its own parent. Cycles are not searched for. */
 static inline bool hark_tree_valid(const struct hark_group *t, uint32_t ranks)
 {
     if (t->ctx == 0 || t->count == 0) return false;
@@ -45,7 +45,7 @@ static inline bool hark_tree_valid(const struct hark_group *t, uint32_t ranks)
     return true;
 }
 
-/* The index of the root; `count` if it is no member. */
+/* Returns the index of the root; `count` if it is no member. */
 static inline uint32_t hark_tree_root(const uint32_t *member, uint32_t count, uint32_t root)
 {
     uint32_t at = 0;
@@ -78,8 +78,8 @@ HARK_FN int hark_tree_kary(
     }
     return HARK_OK;
 }
-/* The first rank of the n-th piece of other teams than the root's; `at` is the index of the root,
- * and n = 0 gives the root. */
+/* Returns the first rank of the n-th piece of other teams than the root's; `at` is the index of the
+ * root, and n = 0 gives the root. */
 static inline uint32_t hark_tree_piece(
     const uint32_t *member, uint32_t count, uint32_t at, const uint32_t *of, uint32_t n)
 {

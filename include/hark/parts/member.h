@@ -1,4 +1,4 @@
-/* parts/member.h: the common parts of the member protocols: begin and end of a step, the accept
+/* parts/member.h: what all member protocols have in common: begin and end of a step, the accept
  * rule, delivery by positions, failure announcements, restart from an image. Line numbers are those
  * of HydEE (IPDPS 2012), Algorithms 1-3.
  */
@@ -14,8 +14,8 @@ extern "C" {
 
 /* ---- the beginning: Algorithm 1 lines 1-4 ---------------------------------------------------- */
 
-/* Bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: the configuration
- * is invalid. */
+/* Returns the bytes of a new member: `fixed`, its cluster, and `more` for the first peers. 0: the
+ * configuration is invalid. */
 static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fixed, uint64_t more)
 {
     return hark_config_valid(c)
@@ -23,8 +23,8 @@ static inline uint64_t hark_member_size(const struct hark_config *c, uint64_t fi
                : 0;
 }
 
-/* The initial state of the common parts. `all`: the default cluster is everybody. HARK_EINVAL,
- * HARK_EFULL. */
+/* Makes the initial state of the common parts. `all`: the default cluster is everybody.
+ * HARK_EINVAL, HARK_EFULL. */
 static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct hark_shape *shape,
     uint16_t kind, struct hark_endpoint *e, struct hark_wave *w, const struct hark_config *c,
     bool all)
@@ -40,8 +40,9 @@ static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct 
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-/* Begins every step. HARK_ESTATE: after ROLLBACK, or not CONTINUE after MORE. HARK_ENOROOM.
- * HARK_WAIT: an event of the application between RESTARTED and its FAILED. */
+/* Begins every step. HARK_ESTATE: after ROLLBACK, or an event other than CONTINUE after MORE, or
+ * CONTINUE without MORE. HARK_ENOROOM. HARK_WAIT: an event of the application between RESTARTED and
+ * its FAILED. */
 HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e,
     const struct hark_event *event, struct hark_effects *fx, uint32_t gone)
 {
@@ -54,13 +55,13 @@ HARK_HOT int hark_step_begin(struct hark *p, const struct hark_endpoint *e,
     return app ? HARK_WAIT : HARK_OK;
 }
 
-/* True if neither the wave nor OFFER has anything to send: the end of most steps. */
+/* True if neither the wave nor OFFER has anything to send, as at the end of most steps. */
 static inline bool hark_step_rests(const struct hark_endpoint *e, const struct hark_wave *w)
 {
     return (w->fanout | w->marking | w->listing | e->offer) == 0;
 }
 
-/* CHECKPOINT_POINT and STORED. `quiet`: no wave may start.                       Alg. 1 l. 19-21 */
+/* Takes CHECKPOINT_POINT and STORED. `quiet`: no wave may start.                 Alg. 1 l. 19-21 */
 static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event, bool quiet,
     struct hark_effects *fx)
@@ -76,7 +77,8 @@ static inline int hark_member_checkpoint(struct hark *p, const struct hark_shape
 
 /* ---- messages: Algorithm 1 lines 10-18 ------------------------------------------------------- */
 
-/* The accept rule of every protocol here: exactly once and in the order of ssn, on any network. */
+/* Accepts each message exactly once and in the order of ssn, on any network, for every protocol
+ * here. */
 HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_channel *c,
     const struct hark_head *h, struct hark_effects *fx)
 {
@@ -92,7 +94,8 @@ HARK_HOT int hark_accept(struct hark *p, struct hark_endpoint *e, struct hark_ch
     return HARK_OK;
 }
 
-/* After all other effects of an accepted message: OFFER for those held because it was missing. */
+/* Emits, after all other effects of an accepted message, OFFER for those held because it was
+ * missing. */
 static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *fx)
 {
     if (!(c->flags & HARK_GAP)) return;
@@ -100,7 +103,7 @@ static inline void hark_offer_gap(struct hark_channel *c, struct hark_effects *f
     hark_emit_offer(fx, c->peer);
 }
 
-/* DELIVER of a message that has arrived, once. *channel is its row. HARK_EFRAME, HARK_EINVAL,
+/* Takes DELIVER of a message that has arrived, once. *channel is its row. HARK_EFRAME, HARK_EINVAL,
  * HARK_EFULL.                                                                   Alg. 1 l. 10, 18 */
 static inline int hark_deliver_position(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, const struct hark_event *event, struct hark_channel **channel)
@@ -118,7 +121,7 @@ static inline int hark_deliver_position(struct hark *p, const struct hark_shape 
     return HARK_OK;
 }
 
-/* DELIVER for protocols that need only the positions. */
+/* Takes DELIVER for protocols that need only the positions. */
 static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, const struct hark_event *event)
 {
@@ -126,7 +129,7 @@ static inline int hark_deliver_plain(struct hark *p, const struct hark_shape *sh
     return hark_deliver_position(p, shape, e, event, &c);
 }
 
-/* Adds a message to a running digest, which depends on order, ssn and length. Never 0. */
+/* Adds a message to a running digest, which depends on order, ssn and length. Never returns 0. */
 static inline uint64_t hark_digest_mix(
     uint64_t running, uint64_t ssn, uint64_t length, uint64_t digest)
 {
@@ -138,9 +141,9 @@ static inline uint64_t hark_digest_mix(
 
 /* ---- failures: Algorithm 2 lines 4-5, Algorithm 3 line 6 ------------------------------------- */
 
-/* FAILED: takes epoch, D and incarnations, and ends the wave. *taken is false if nothing is left to
- * do: the announcement is old, or names a newer incarnation of mine; then *gone is set, with a
- * ROLLBACK to the decided wave.                                   Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
+/* Takes epoch, D and incarnations from FAILED, and ends the wave. *taken is false if nothing is
+ * left to do: the announcement is old, or names a newer incarnation of mine; in the second case
+ * *gone is set, with a ROLLBACK to the decided wave.              Alg. 2 l. 4, Alg. 3 l. 6 (E19) */
 static inline int hark_member_failed(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event, uint32_t *gone,
     bool *taken, struct hark_effects *fx)
@@ -162,8 +165,8 @@ static inline int hark_member_failed(struct hark *p, const struct hark_shape *sh
     return HARK_OK;
 }
 
-/* The most runs of arrived and undelivered messages that a checked image can have: for each channel
- * one more than its rows of `beyond`. */
+/* Returns the most runs of arrived and undelivered messages that a checked image can have: for each
+ * channel one more than its rows of `beyond`. */
 static inline uint64_t hark_restart_undelivered(struct hark *p, const struct hark_shape *shape,
     const struct hark_endpoint *e, struct hark_bytes image)
 {
@@ -198,8 +201,8 @@ static inline bool hark_restart_used(
     return e->re || e->inc || w->kept.count;
 }
 
-/* RESTARTED: unpacks the image into the new block, and makes room for what the event adds: rows of
- * `waiting`, and one of `kept`. HARK_EINVAL, HARK_ESTATE, HARK_EIMAGE, HARK_EFULL. */
+/* Unpacks the image of RESTARTED into the new block, and makes room for what the event adds: rows
+ * of `waiting`, and one of `kept`. HARK_EINVAL, HARK_ESTATE, HARK_EIMAGE, HARK_EFULL. */
 static inline int hark_restart_take(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event)
 {
@@ -259,7 +262,7 @@ static inline void hark_restart_wait(struct hark *p, struct hark_endpoint *e)
     }
 }
 
-/* The common parts of RESTARTED. The application waits until its FAILED comes.
+/* Takes RESTARTED for the common parts. The application waits until the FAILED of the same epoch.
  *                                                                                  Alg. 2 l. 4-5 */
 static inline int hark_member_restart(struct hark *p, const struct hark_shape *shape,
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event,
@@ -275,8 +278,8 @@ static inline int hark_member_restart(struct hark *p, const struct hark_shape *s
 
 /* ---- payloads of an image -------------------------------------------------------------------- */
 
-/* Undelivered messages of all channels, one run for each call. *channel and *ssn are the position:
- * of that channel, those up to *ssn have been named. */
+/* Names the undelivered messages of all channels, one run for each call. *channel and *ssn are the
+ * position: messages of that channel up to *ssn have been named. */
 static inline int hark_names_undelivered(const struct hark *p, const struct hark_endpoint *e,
     uint32_t *channel, uint64_t *ssn, struct hark_names *run)
 {
@@ -287,8 +290,8 @@ static inline int hark_names_undelivered(const struct hark *p, const struct hark
     return 0;
 }
 
-/* The same by a cursor: 40 bits of the ssn, 23 of the channel; the highest bit is the protocol's.
- */
+/* As hark_names_undelivered, by a cursor: 40 bits of the ssn, 23 of the channel; the highest bit is
+ * the protocol's. */
 static inline int hark_member_names(
     const struct hark *p, const struct hark_endpoint *e, uint64_t *cursor, struct hark_names *run)
 {

@@ -13,11 +13,11 @@
 extern "C" {
 #endif
 
-/* The option with the name of `length` bytes in `options`, which ends with a row without a name;
- * NULL: there is none. */
+/* Returns the option with the name of `length` bytes in `options`, which ends with a row without a
+ * name; NULL: there is none. */
 HARK_FN const struct hark_option *hark_option_named(
     const struct hark_option *options, const char *name, uint32_t length);
-/* The value of the option in `c`; for an option without value 1 if it is set, else 0. */
+/* Returns the value of the option in `c`; for an option without value 1 if it is set, else 0. */
 HARK_FN uint32_t hark_option_value(const struct hark_option *o, const struct hark_config *c);
 /* True if `c` sets the option, to another value than the default. */
 HARK_FN bool hark_option_asked(const struct hark_option *o, const struct hark_config *c);
@@ -26,12 +26,12 @@ HARK_FN void hark_option_set(const struct hark_option *o, uint32_t value, struct
 /* Copies the values of `options` from `from` to `to`. */
 HARK_FN void hark_options_take(
     const struct hark_option *options, const struct hark_config *from, struct hark_config *to);
-/* The first option set in `c` that cannot be combined with another one set in `c`, *other; NULL:
- * there is no conflict. */
+/* Returns the first option set in `c` that cannot be combined with another one set in `c`, *other;
+ * NULL: there is no conflict. */
 HARK_FN const struct hark_option *hark_options_clash(const struct hark_option *options,
     const struct hark_config *c, const struct hark_option **other);
 /* Writes the options set in `c` as on a command line, a blank before each: " --exact-gate --copies
- * 2". With `image` only those on which images depend. */
+ * 2". With `image` it writes only those on which images depend. */
 HARK_FN void hark_options_write(const struct hark_option *options, const struct hark_config *c,
     bool image, struct hark_words *w);
 /* Reads what hark_options_write wrote. HARK_EINVAL: another text, or other options; `c` may be

@@ -1,4 +1,5 @@
-/* parts/pack.h: a state as bytes and back, and a walk over its fields for tools, all by its shape.
+/* parts/pack.h: turns a state into bytes and back, and walks over its fields for tools, all by its
+ * shape.
  */
 #ifndef HARK_PARTS_PACK_H
 #define HARK_PARTS_PACK_H
@@ -23,8 +24,8 @@ struct hark_cursor {
     uint32_t table, row, field, element, word;
 };
 
-/* Bytes that the block must have for the event that got HARK_EFULL; if none did, its present size.
- */
+/* Returns the bytes that the block must have for the event that got HARK_EFULL; if none did, its
+ * present size. */
 HARK_FN uint64_t hark_wants(const struct hark *p, const struct hark_event *event);
 /* Tells the block that its memory is now `bytes` long; the caller has resized it before, by realloc
  * or a copy. HARK_EINVAL if that is less than is in use. */
@@ -41,13 +42,14 @@ HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *shape, struct h
  * fills *item, or 0 at the end. */
 HARK_FN int hark_inspect(const struct hark *p, const struct hark_shape *shape,
     struct hark_cursor *cursor, struct hark_item *item);
-/* The name of a frame type (byte 1 of a header): APP, a frame of checkpoint waves, or one of the
- * protocol's own. Never NULL. */
+/* Returns the name of a frame type (byte 1 of a header): APP, a frame of checkpoint waves, or one
+ * of the protocol's own. Never NULL. */
 HARK_FN const char *hark_frame_text(const struct hark_shape *shape, uint8_t type);
-/* The meaning of a frame type in the words of its sender, "my image is durable"; or NULL. */
+/* Returns the meaning of a frame type in the words of its sender, "my image is durable"; or
+ * NULL. */
 HARK_FN const char *hark_frame_says(const struct hark_shape *shape, uint8_t type);
 
-/* The number in a field of the fixed part, or of a row, that begins at `base`. */
+/* Returns the number in a field of the fixed part, or of a row, that begins at `base`. */
 static inline uint64_t hark_number(const void *base, const struct hark_field *f)
 {
     const uint8_t *b = (const uint8_t *)base + f->at;
@@ -192,7 +194,7 @@ HARK_FN uint64_t hark_pack(
 struct hark_reader {
     const uint8_t *at;
     uint64_t left;
-    uint64_t chunks; /* that the queues read so far need */
+    uint64_t chunks; /* chunks that the queues read so far need */
     bool bad;
 };
 
@@ -209,7 +211,8 @@ static inline uint64_t hark_read(struct hark_reader *r, uint32_t width)
     return v;
 }
 
-/* With base NULL it only checks and counts; with pool NULL it reads numbers and skips queues. */
+/* Reads fields. With base NULL it only checks and counts; with pool NULL it reads numbers and skips
+ * queues. */
 static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, uint8_t *base,
     const struct hark_field *field, uint32_t count, struct hark_reader *r)
 {
@@ -276,7 +279,7 @@ static inline int hark_unpack_check(const struct hark *p, const struct hark_shap
     return HARK_OK;
 }
 
-/* Reads all rows from bytes that have been checked into an empty block with room for them. */
+/* Reads all rows from checked bytes into an empty block that has room for them. */
 static inline void hark_unpack_all(
     struct hark *p, const struct hark_shape *s, struct hark_reader r, uint64_t chunks)
 {

@@ -33,18 +33,19 @@ enum { HARK_POS_DUE = 1, HARK_POS_SENT = 2, HARK_POS_GOT = 4 }; /* flags of a pa
 
 struct hark_positions {   /* of a channel with P_j; the fields that every message uses come first */
     uint64_t transmitted; /* or suppressed, up to this ssn: pend[j] is transmitted+1 .. sent */
-    /* OrphanDate[j], as an ssn: the highest message that j already has; 0: none is known. */
+    /* OrphanDate[j], as an ssn: the highest of my messages that j already has; 0: none is known. */
     uint64_t last_orphan;
     uint64_t sent_digest, recv_digest; /* running */
     uint64_t first;                    /* first .. sent are retained */
     uint64_t sent_at_failure;          /* `sent` when this recovery epoch began: in my POS */
-    /* sent_j[i] of j's POS: messages that I have beyond it are orphans; infinite: no POS yet. */
+    /* sent_j[i] of j's POS: messages of j that I have beyond it are orphans; infinite: no POS
+     * yet. */
     uint64_t peer_sent;
     uint64_t orph_digest;      /* j's digest at last_orphan */
     uint64_t orphan_next;      /* next message of j for an ORPH to j */
     uint32_t orph_out;         /* fragments of ORPH sent */
     uint32_t orph_in;          /* fragments of ORPH received */
-    struct hark_queue digests; /* running, of first .. sent */
+    struct hark_queue digests; /* running digests after first .. sent */
 };
 
 struct hark_pair { /* a peer with which positions are exchanged in this epoch */
@@ -103,7 +104,7 @@ static inline const struct hark_positions *hark_positions_of(
     return (const struct hark_positions *)(const void *)((const uint8_t *)c + x->at);
 }
 
-/* Initial positions of a new channel. */
+/* Writes the initial positions of a new channel. */
 static inline void hark_positions_begin(struct hark_positions *o)
 {
     o->peer_sent = HARK_INFINITY;
@@ -141,8 +142,8 @@ static inline void hark_positions_clear(
     o->orph_in = o->orph_out = 0;
 }
 
-/* For `names`: the log of each channel, one run for each call, without channels that have one of
- * the flags `but`. */
+/* Names the log of each channel for an image, one run for each call, without channels that have one
+ * of the flags `but`. */
 static inline int hark_logged_names(const struct hark *p, const struct hark_endpoint *e,
     const struct hark_exchange *x, uint16_t but, uint64_t *cursor, struct hark_names *run)
 {
@@ -169,7 +170,7 @@ static inline void hark_diverged(const struct hark_channel *c, const struct hark
     hark_emit(fx, HARK_DIVERGED)->u.diverged = what;
 }
 
-/* The running digest after `ssn`, from the log; 0 if it is not known. */
+/* Returns the running digest after `ssn`, from the log; 0 if it is not known. */
 static inline uint64_t hark_digest_at(
     struct hark *p, const struct hark_pool *pool, struct hark_positions *o, uint64_t ssn)
 {
@@ -177,8 +178,8 @@ static inline uint64_t hark_digest_at(
     return *hark_queue_seek(p, pool, &o->digests, (uint32_t)(ssn - o->first));
 }
 
-/* At the last orphan: DIVERGED if the re-execution sent something else. A POS may find more
- * divergences than fit into the effects; the rest is not reported. */
+/* Compares digests at the last orphan: DIVERGED if the re-execution sent something else. A POS may
+ * find more divergences than fit into the effects; the rest is not reported. */
 static inline void hark_digest_compare(const struct hark_channel *c, const struct hark_positions *o,
     uint64_t got, struct hark_effects *fx)
 {
@@ -189,7 +190,7 @@ static inline void hark_digest_compare(const struct hark_channel *c, const struc
 
 /* ---- POS ------------------------------------------------------------------------------------- */
 
-/* The row of this peer, made if it is new; a row has been reserved. */
+/* Returns the row of this peer, and makes it if it is new; a row has been reserved. */
 static inline struct hark_pair *hark_pair(struct hark *p, struct hark_table *pairs, uint32_t rank)
 {
     uint32_t i = 0;
@@ -210,8 +211,8 @@ static inline bool hark_pairs_answered(const struct hark *p, const struct hark_t
     return true;
 }
 
-/* POS: u32 contexts, u32 0, then {ctx u16, 0 u16, 0 u32, sent u64, recv u64, perhaps one more u64,
- * digest u64}. */
+/* Content of a POS: u32 contexts, u32 0, then rows {ctx u16, 0 u16, 0 u32, sent u64, recv u64,
+ * perhaps one more u64, digest u64}. */
 static inline uint32_t hark_pos_width(const struct hark_exchange *x)
 {
     return x->also ? 40 : 32;
@@ -224,13 +225,13 @@ static inline bool hark_pos_length_ok(
            length == 8 + hark_pos_width(x) * hark_get32(b);
 }
 
-/* The context of row i. */
+/* Returns the context of row i of a POS. */
 static inline uint16_t hark_pos_ctx(const struct hark_exchange *x, const uint8_t *b, uint32_t i)
 {
     return hark_get16(b + 8 + hark_pos_width(x) * i);
 }
 
-/* The row of a context; NULL: j does not know the context. */
+/* Returns the row of a context in j's POS; NULL: j does not know the context. */
 static inline const uint8_t *hark_pos_row(
     const struct hark_exchange *x, const uint8_t *b, uint16_t ctx)
 {
@@ -240,8 +241,8 @@ static inline const uint8_t *hark_pos_row(
     return row;
 }
 
-struct hark_said { /* j's POS for one context: `sent` of j, `recv` of my messages, j's digest there
-                    */
+struct hark_said { /* j's POS for one context: `sent` of j, `recv` of my messages, j's digest at
+                    * `recv` */
     uint64_t sent, recv, also, digest;
 };
 
@@ -258,7 +259,7 @@ static inline struct hark_said hark_pos_said(
     return said;
 }
 
-/* The number of contexts that the pair would use with those of this POS. */
+/* Returns the number of contexts that the pair would use with those of this POS. */
 static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, uint32_t peer, const uint8_t *b)
 {
@@ -273,8 +274,8 @@ static inline uint32_t hark_pos_contexts(struct hark *p, struct hark_endpoint *e
     return all;
 }
 
-/* POS from j. True if it must be processed: it counts as received, and mine is due if it has not
- * been sent. False: the step returns *status. */
+/* Takes POS from j. True if it must be processed: it counts as received, and mine is due if it has
+ * not been sent. False: the step returns *status. */
 static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, struct hark_table *pairs, const struct hark_head *h,
     const uint8_t *b, int *status, struct hark_effects *fx)
@@ -294,7 +295,7 @@ static inline bool hark_pos_take(struct hark *p, struct hark_endpoint *e,
     return true;
 }
 
-/* The common effect of a POS on a channel. */
+/* Makes the changes of a POS to a channel that all protocols have in common. */
 static inline void hark_pos_channel(
     const struct hark_channel *c, struct hark_positions *o, const struct hark_said *said)
 {
@@ -349,7 +350,7 @@ static inline int hark_pos_pump(struct hark *p, struct hark_endpoint *e,
 
 /* ---- orphans --------------------------------------------------------------------------------- */
 
-/* Ends a frame that is one of several fragments, with `at` bytes after the head. */
+/* Ends a frame that is one of several fragments, with `at` bytes after the common part. */
 static inline void hark_fragment_end(
     uint8_t *b, uint32_t at, uint32_t word, struct hark_effects *fx)
 {
@@ -359,7 +360,7 @@ static inline void hark_fragment_end(
     fx->at[fx->count - 1].u.transmit.header.length = HARK_WIRE_HEAD + at;
 }
 
-/* ORPH: u32 (fragment << 16 | last), u32 0, then the protocol's rows. */
+/* Ends a fragment of ORPH: u32 (fragment << 16 | last), u32 0, then the protocol's rows. */
 static inline void hark_orph_end(struct hark_channel *c, struct hark_positions *o, uint8_t *b,
     uint32_t at, bool last, struct hark_effects *fx)
 {
@@ -377,7 +378,7 @@ static inline bool hark_orph_early(struct hark *p, struct hark_table *pairs,
     return o && hark_get32(b) >> 16 != (uint16_t)o->orph_in;
 }
 
-/* A fragment of ORPH was processed. Returns true if it was the last one. */
+/* Counts a processed fragment of ORPH. Returns true if it was the last one. */
 static inline bool hark_orph_took(
     struct hark_channel *c, struct hark_positions *o, const uint8_t *b)
 {
@@ -387,7 +388,8 @@ static inline bool hark_orph_took(
     return true;
 }
 
-/* An orphan is sent again: nothing is transmitted (SUPPRESS), and a NOTIFY is due. */
+/* Suppresses an orphan that is sent again: nothing is transmitted (SUPPRESS), and a NOTIFY is
+ * due. */
 static inline void hark_suppress(struct hark_channel *c, struct hark_positions *o, uint64_t ssn,
     uint64_t phase, bool compare, struct hark_effects *fx)
 {
@@ -399,9 +401,9 @@ static inline void hark_suppress(struct hark_channel *c, struct hark_positions *
     if (ssn == o->last_orphan && compare) hark_digest_compare(c, o, o->sent_digest, fx);
 }
 
-/* Sends all NOTIFY that are due: orphans up to an ssn (u64) were sent again. With `to_peer` to the
- * process that has them, else to the recovery process with that rank (u32) before the ssn.
- * HARK_MORE: the effects are full. */
+/* Sends all NOTIFY that are due: orphans up to an ssn (u64) were sent again. With `to_peer` they go
+ * to the process that has the orphans, else to the recovery process, with the rank of that process
+ * (u32) before the ssn. HARK_MORE: the effects are full. */
 static inline int hark_notify_pump(struct hark *p, struct hark_endpoint *e,
     const struct hark_exchange *x, bool to_peer, struct hark_effects *fx)
 {
@@ -420,8 +422,8 @@ static inline int hark_notify_pump(struct hark *p, struct hark_endpoint *e,
     return HARK_OK;
 }
 
-/* QUIET during a recovery: orphans that nobody will send again are reported as DIVERGED, instead of
- * a hang. */
+/* Takes QUIET during a recovery: reports orphans that nobody will send again as DIVERGED, so that
+ * the job does not hang. */
 static inline int hark_positions_quiet(
     struct hark *p, struct hark_endpoint *e, const struct hark_exchange *x, struct hark_effects *fx)
 {
@@ -460,8 +462,8 @@ static inline const struct hark_position *hark_position_of(
     return NULL;
 }
 
-/* `oldest` is now the oldest image: marks a GC notice for each channel in it. False: it has none.
- */
+/* Marks a GC notice as due for each channel that is in image `oldest`, now the oldest one. False:
+ * the image has no channel. */
 static inline bool hark_gc_mark(
     struct hark *p, struct hark_endpoint *e, const struct hark_table *t, uint64_t oldest)
 {

@@ -68,8 +68,8 @@ static inline int hark_pool_reserve(
     return hark_reserve(p, s, &pool->chunks, more - pool->free_count);
 }
 
-/* Rows that fit into a chunk, by width: a table, because every message needs it and a division is
- * slow. */
+/* The number of rows that fit into a chunk, by width: a table, because every message needs it and a
+ * division is slow. */
 static const uint8_t hark_queue_rows[HARK_CHUNK_WORDS + 1] = {
     0, 15, 7, 5, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -176,8 +176,8 @@ static inline struct hark_place hark_queue_begin(const struct hark_queue *q)
     return at;
 }
 
-/* The place of a row that hark_queue_spot returned and that is still there; for no row the first
- * place. */
+/* Returns the place of a row that hark_queue_spot returned and that is still there; for no row the
+ * first place. */
 static inline struct hark_place hark_queue_from(const struct hark_queue *q, struct hark_spot spot)
 {
     struct hark_place at = {spot.chunk, 0, q->count - spot.before};
@@ -207,8 +207,8 @@ static inline const uint64_t *hark_queue_next(const struct hark *p, const struct
     return row;
 }
 
-/* Returns row `index` from the head, which must exist. A later search for it or for a later row
- * starts here. */
+/* Returns row `index` from the head, which must exist. A later search for this row or for a later
+ * one starts here. */
 static inline const uint64_t *hark_queue_seek(
     const struct hark *p, const struct hark_pool *pool, struct hark_queue *q, uint32_t index)
 {
@@ -219,7 +219,7 @@ static inline const uint64_t *hark_queue_seek(
     return hark_queue_next(p, pool, q, &at);
 }
 
-/* Keeps the first `keep` rows. */
+/* Keeps the first `keep` rows, and removes the others. */
 static inline void hark_queue_cut(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint32_t keep)
 {

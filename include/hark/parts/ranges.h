@@ -1,5 +1,5 @@
-/* parts/ranges.h: sets of ranks as tables of ascending disjoint ranges: a cluster, or the ranks
- * that have reported. */
+/* parts/ranges.h: sets of ranks, such as a cluster or the ranks that have reported, as tables of
+ * ascending disjoint ranges. */
 #ifndef HARK_PARTS_RANGES_H
 #define HARK_PARTS_RANGES_H
 
@@ -40,7 +40,7 @@ static inline bool hark_ranges_ok(const struct hark *p, const struct hark_table 
     return true;
 }
 
-/* The number of ranks in the set. */
+/* Returns the number of ranks in the set. */
 static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_table *t)
 {
     uint32_t n = 0;
@@ -51,7 +51,7 @@ static inline uint32_t hark_ranges_size(const struct hark *p, const struct hark_
     return n;
 }
 
-/* The k-th rank of the set in ascending order, k from 0; it must exist. */
+/* Returns the k-th rank of the set in ascending order, k from 0; it must exist. */
 static inline uint32_t hark_ranges_at(const struct hark *p, const struct hark_table *t, uint32_t k)
 {
     for (uint32_t i = 0; i < t->count; i++) {
@@ -63,7 +63,8 @@ static inline uint32_t hark_ranges_at(const struct hark *p, const struct hark_ta
     return 0;
 }
 
-/* Adds a rank, and joins ranges that then touch; a row has been reserved. False if it was there. */
+/* Adds a rank, and joins ranges that then touch; a row has been reserved. False if the set had
+ * it. */
 static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_t rank)
 {
     uint32_t i = 0;
@@ -86,7 +87,8 @@ static inline bool hark_ranges_add(struct hark *p, struct hark_table *t, uint32_
     return true;
 }
 
-/* Removes a rank, which may split a range; a row has been reserved. False if it was not there. */
+/* Removes a rank, which may split a range; a row has been reserved. False if the set did not have
+ * it. */
 static inline bool hark_ranges_remove(struct hark *p, struct hark_table *t, uint32_t rank)
 {
     uint32_t i = 0;

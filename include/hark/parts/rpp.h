@@ -1,8 +1,9 @@
-/* parts/rpp.h: phases of the messages of one channel, run-length encoded.
+/* parts/rpp.h: the phases of the messages of one channel, run-length encoded.
  *
  * RPP (Received Per Phase, HydEE Alg. 1 lines 4, 12-14) and the phases in the log (lines 3, 8) both
- * give a phase to each ssn of a gap-free range. Rows of a queue: {first ssn, phase}; a run ends
- * where the next one begins. Memory grows with changes of phase, not with messages.
+ * give a phase to each ssn of a gap-free range. Rows of the queue are {first ssn, phase}: a run of
+ * messages with the same phase, which ends where the next row begins. Memory grows with changes of
+ * phase, not with messages.
  */
 #ifndef HARK_PARTS_RPP_H
 #define HARK_PARTS_RPP_H
@@ -14,7 +15,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Appends `ssn`, the next of the range; a chunk has been reserved. */
+/* Appends `ssn`, the next ssn of the range, with its phase; a chunk has been reserved. */
 HARK_HOT void hark_runs_add(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t phase)
 {
@@ -25,7 +26,7 @@ HARK_HOT void hark_runs_add(
     row[1] = phase;
 }
 
-/* Removes all up to `ssn`; `end` is the last ssn of the range. */
+/* Removes all ssn up to `ssn`; `end` is the last ssn of the range. */
 static inline void hark_runs_trim(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t end)
 {
@@ -50,8 +51,8 @@ struct hark_runs {
     uint64_t from, end;
 };
 
-/* The place of the run that has `from`. The search starts at the last place found, so ascending
- * searches together cost one walk. */
+/* Returns the place of the run that has `from`. The search starts at the last place found, so
+ * ascending searches together cost one walk. */
 HARK_COLD struct hark_place hark_runs_seek(
     const struct hark *p, const struct hark_pool *pool, struct hark_queue *q, uint64_t from)
 {
@@ -78,7 +79,7 @@ static inline struct hark_runs hark_runs_begin(const struct hark *p, const struc
     return r;
 }
 
-/* The next run: *first .. *last with *phase; false at the end. */
+/* Gives the next run: *first .. *last with *phase; false at the end. */
 static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *pool,
     const struct hark_queue *q, struct hark_runs *r, uint64_t *first, uint64_t *last,
     uint64_t *phase)
@@ -103,8 +104,8 @@ static inline bool hark_runs_next(const struct hark *p, const struct hark_pool *
     return false;
 }
 
-/* The value at `ssn`; 0 if there is none. *last is the end of the caller's range, and is lowered to
- * the last ssn for which the answer holds. */
+/* Returns the value at `ssn`; 0 if there is none. *last is the end of the caller's range, and is
+ * lowered to the last ssn for which the answer holds. */
 static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool *pool,
     struct hark_queue *q, uint64_t ssn, uint64_t *last)
 {
@@ -115,7 +116,7 @@ static inline uint64_t hark_runs_at(const struct hark *p, const struct hark_pool
     return first == ssn ? value : 0;
 }
 
-/* Removes all after `ssn`. */
+/* Removes all ssn after `ssn`. */
 static inline void hark_runs_cut(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn)
 {
@@ -126,8 +127,8 @@ static inline void hark_runs_cut(
     hark_queue_cut(p, pool, q, keep);
 }
 
-/* Writes `phase` over first .. last of a range that ends at `end`. Up to runs + 2 rows are added;
- * they have been reserved (hark_runs_write_needs). */
+/* Writes `phase` over first .. last of a range that ends at `end`. The rows are written anew, at
+ * most two more than there are; room has been reserved (hark_runs_write_needs). */
 static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struct hark_queue *q,
     uint64_t first, uint64_t last, uint64_t phase, uint64_t end)
 {
@@ -152,7 +153,7 @@ static inline void hark_runs_write(struct hark *p, struct hark_pool *pool, struc
     *q = fresh;
 }
 
-/* Chunks that hark_runs_write may take. */
+/* Returns the chunks that hark_runs_write may take. */
 static inline uint32_t hark_runs_write_needs(const struct hark_queue *q)
 {
     return (q->count + 3) / (HARK_CHUNK_WORDS / 2) + 2;

@@ -6,9 +6,10 @@
  *   leader            members
  *   ASK         ->                    at any time; answered without the application
  *               <-    COUNT           checkpoint calls passed, highest wave seen, whether the next
- *                                     map is known; then the member waits at its next call
- *   PREPARE     ->                    a new wave at call n = max + 1, whether it brings the map
- *                                     that all know; calls below n do not wait
+ *                                     map of clusters is known; then the member waits at its next
+ *                                     call
+ *   PREPARE     ->                    a new wave, its call n = max + 1, and whether the wave brings
+ *                                     into force the map that all know; calls below n do not wait
  *                     each at its n-th call: frozen; MARK with `sent` on each channel inside the
  *                     cluster
  *               <-    FROZEN          the ranks to which MARKs are on their way
@@ -18,9 +19,9 @@
  *   PERSIST at the failure service: the decision
  *   COMMIT or ABORT ->
  *
- * All sends are frozen from the n-th call to COMMIT. So no chain of messages can leave the cluster
- * and come back into an image that is taken later. Deviations from "MARK on each channel, recorded
- * in order": MARK carries the count, so channels need not be FIFO; and FROZEN and EXPECT give the
+ * Nobody sends from its n-th call to COMMIT. So no chain of messages can leave the cluster and come
+ * back into an image that is taken later. Deviations from "MARK on each channel, recorded in
+ * order": MARK carries the count, so channels need not be FIFO; and FROZEN and EXPECT give the
  * number of MARKs, so a process keeps no state for members that it never met, and sends them
  * nothing.
  */
@@ -37,7 +38,7 @@ extern "C" {
 
 /* ---- events of waves ------------------------------------------------------------------------- */
 
-/* CHECKPOINT_POINT. `quiet`: no wave may start (between FAILED and RECOVERED: E21).
+/* Takes CHECKPOINT_POINT. `quiet`: no wave may start (between FAILED and RECOVERED: E21).
  *                                                                                   Alg. 1 l. 19 */
 static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     bool due, bool quiet, struct hark_effects *fx)
@@ -55,7 +56,7 @@ static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, stru
     else if (w->mode == HARK_W_PREPARED) hark_wave_reach(p, e, w, fx);
 }
 
-/* STORED: the image or the decision is on stable storage, or failed.                Alg. 1 l. 21 */
+/* Takes STORED: the image or the decision is durable, or failed.                    Alg. 1 l. 21 */
 static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
@@ -83,8 +84,8 @@ static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, str
     }
 }
 
-/* FAILED: an undecided wave aborts; a decided one commits, since its decision is durable.
- *                                                                                    Alg. 2 l. 4 */
+/* Ends the wave at FAILED: an undecided wave aborts; a decided one commits, since its decision is
+ * durable.                                                                           Alg. 2 l. 4 */
 static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_event *event, struct hark_effects *fx)
 {
@@ -100,8 +101,8 @@ static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, str
     w->owed = 0;
 }
 
-/* RESTARTED from checkpoint `id`, whose image has just been unpacked: the n-th call is passed. The
- * image was taken before its own commit, so the DROPs of that commit are repeated.
+/* Continues after checkpoint `id`, whose image RESTARTED has just unpacked: the n-th call is
+ * passed. The image was taken before its own commit, so the DROPs of that commit are repeated.
  *                                                                                    Alg. 2 l. 5 */
 static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     uint64_t id, uint32_t generations, struct hark_effects *fx)
@@ -126,7 +127,7 @@ static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, 
                 fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
 }
 
-/* `recv` of a channel has grown. */
+/* Takes note that `recv` of a channel has grown. */
 static inline void hark_wave_arrived(
     struct hark_wave *w, struct hark_channel *c, struct hark_effects *fx)
 {
@@ -136,8 +137,8 @@ static inline void hark_wave_arrived(
     hark_wave_try_capture(w, fx);
 }
 
-/* MARK: how many messages of a channel belong before the cut. A MARK of an older wave is discarded.
- * Returns HARK_OK. */
+/* Takes MARK: how many messages of a channel belong before the cut. A MARK of an older wave is
+ * discarded. Returns HARK_OK. */
 static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -155,7 +156,7 @@ static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct
     return HARK_OK;
 }
 
-/* FROZEN, at the leader. HARK_OK. */
+/* Takes FROZEN, at the leader. Returns HARK_OK. */
 static inline int hark_wave_frozen(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -197,7 +198,7 @@ static inline int hark_wave_reserve(struct hark *p, const struct hark_shape *s,
     return status;
 }
 
-/* A frame of a wave at the leader. Age and length have been checked. */
+/* Takes a frame of a wave at the leader. Age and length have been checked. */
 static inline int hark_wave_lead_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -224,8 +225,8 @@ static inline void hark_wave_answer(struct hark *p, struct hark_endpoint *e, str
     hark_put32(b + 16, w->map != HARK_W_NO_MAP);
 }
 
-/* A frame of a wave; age, length and room have been checked. `quiet`: recovery is not over here, so
- * ASK is held. HARK_OK, or HARK_EFRAME if the frame is not for me.                  Alg. 1 l. 20 */
+/* Takes a frame of a wave; age, length and room have been checked. `quiet`: recovery is not over
+ * here, so ASK is held. HARK_OK, or HARK_EFRAME if the frame is not for me.         Alg. 1 l. 20 */
 static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
     const struct hark_head *h, const uint8_t *b, uint32_t length, bool quiet,
     struct hark_effects *fx)
@@ -288,7 +289,7 @@ static inline void hark_wave_tell_one(struct hark *p, struct hark_endpoint *e, s
     if (w->fanout == HARK_W_EXPECT) hark_put32(b + 8, hark_wave_expect_of(p, w, rank));
 }
 
-/* FROZEN in fragments: wave u64, u32 (fragments << 16 | last), ranks u32 each. */
+/* Sends FROZEN in fragments: wave u64, u32 (fragments << 16 | last), ranks u32 each. */
 static inline int hark_wave_list(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {

@@ -30,7 +30,7 @@ static inline void hark_wave_tell(
     w->fanout_sent = 0;
 }
 
-/* The application leaves its checkpoint call. */
+/* Lets the application leave its checkpoint call. */
 static inline void hark_wave_pass(struct hark_wave *w, struct hark_effects *fx)
 {
     w->calls++;
@@ -49,7 +49,7 @@ static inline void hark_wave_over(
     e->offer = 1; /* the next ASK may be held */
 }
 
-/* COMMIT: the image is a recovery point; an image beyond the generations is dropped.
+/* Takes COMMIT: the image is a recovery point; an image beyond the generations is dropped.
  *                                                                                   Alg. 1 l. 21 */
 static inline void hark_wave_commit(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
@@ -64,7 +64,7 @@ static inline void hark_wave_commit(
     hark_wave_over(e, w, fx);
 }
 
-/* ABORT: undoes the wave; the application continues. */
+/* Takes ABORT: undoes the wave; the application continues. */
 static inline void hark_wave_abort(
     struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
@@ -81,7 +81,8 @@ static inline void hark_wave_lead_abort(
     hark_wave_abort(e, w, fx);
 }
 
-/* CAPTURE, if all messages that were sent to me before the others froze are in.     Alg. 1 l. 21 */
+/* Emits CAPTURE if all messages that were sent to me before the others froze have arrived.
+ *                                                                                   Alg. 1 l. 21 */
 static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode != HARK_W_IS_FROZEN || w->expected != w->marks + 1 || w->owed) return;
@@ -125,14 +126,14 @@ static inline void hark_wave_lead_frozen(
     hark_wave_expect(w, hark_wave_expect_of(p, w, e->me), fx);
 }
 
-/* True if a MARK goes out on this channel. Messages to myself are awaited without one. */
+/* True if a MARK goes out on this channel. Messages to myself are awaited without a MARK. */
 static inline bool hark_wave_marks(const struct hark_endpoint *e, const struct hark_channel *c)
 {
     return (c->flags & HARK_INTRA) && c->sent > 0 && c->peer != e->me;
 }
 
-/* The first `sent` messages of this channel belong before the image. The channel may be OWED
- * already, from an aborted wave. */
+/* Notes that the first `sent` messages of this channel belong before the image. The channel may be
+ * OWED already, from an aborted wave. */
 static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, uint64_t sent)
 {
     c->mark = sent;
@@ -141,7 +142,7 @@ static inline void hark_wave_owe(struct hark_wave *w, struct hark_channel *c, ui
     w->owed++;
 }
 
-/* The n-th call: nothing is sent from now to COMMIT or ABORT.                       Alg. 1 l. 20 */
+/* Freezes at the n-th call: nothing is sent from now to COMMIT or ABORT.            Alg. 1 l. 20 */
 static inline void hark_wave_freeze(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
@@ -160,7 +161,7 @@ static inline void hark_wave_freeze(
     }
 }
 
-/* The application is inside a call, and n of the wave is known. */
+/* Freezes or passes, when the application is inside a call and n of the wave is known. */
 static inline void hark_wave_reach(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {

@@ -57,12 +57,14 @@ struct hark_wave {
     uint32_t answers;            /* at the leader: members that answered in this stage */
     uint32_t fanout;             /* type of the frame being sent to all members; 0: none */
     uint32_t fanout_sent;        /* to how many it was sent */
-    /* At a freeze: the next channel to MARK + 1, and to list in FROZEN + 1; fragments of FROZEN. */
+    /* At a freeze: the next channel + 1 to send a MARK on, and to list in FROZEN; fragments of
+     * FROZEN. */
     uint32_t marking, listing, fragment;
     uint32_t map;      /* HARK_W_NO_MAP.. */
     uint32_t lead_map; /* at the leader: members that know the next map */
     uint32_t pad;
-    struct hark_table kept;   /* hark_image: ckptNo and the generations before it */
+    struct hark_table kept;   /* hark_image: the last checkpoint, ckptNo, and the generations before
+                               * it */
     struct hark_table expect; /* hark_expect */
 };
 

@@ -115,7 +115,7 @@ HARK_HOT void hark_head_put(uint8_t *b, const struct hark_head *h)
     hark_copy(b, &x, HARK_WIRE_HEAD);
 }
 
-/* Reads the common part; HARK_EFRAME if it is too short or of another protocol. */
+/* Reads the common part; HARK_EFRAME if the header is too short or of another protocol. */
 HARK_HOT int hark_head_get(struct hark_head *h, struct hark_bytes from, uint16_t kind)
 {
     const uint8_t *b = from.at;

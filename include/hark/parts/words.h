@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* Where the `describe` of a protocol writes. Initialise it by hark_words_begin. */
+/* The text that the `describe` of a protocol writes. Initialise it by hark_words_begin. */
 struct hark_words {
     char *text; /* `room` bytes, at least 1; ends with a NUL; text that does not fit is cut off */
     uint32_t room, length;
-    /* By ctx, the kind of message sent there, "multicasts"; context 0 has "". Larger ones are
-     * written as numbers. */
+    /* For each ctx the kind of message sent there, "multicasts"; context 0 has "". Contexts that
+     * are not in this table are written as numbers. */
     const char *const *context;
     uint32_t contexts; /* entries of `context` */
     /* Set by describe: messages of the frame's sender that are not transmitted, since their

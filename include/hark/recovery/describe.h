@@ -1,4 +1,4 @@
-/* recovery/describe.h: frames of a recovery in words: those that are alike in all protocols with a
+/* recovery/describe.h: words for those frames of a recovery that are alike in all protocols with a
  * recovery process. */
 #ifndef HARK_RECOVERY_DESCRIBE_H
 #define HARK_RECOVERY_DESCRIBE_H
@@ -9,14 +9,14 @@
 extern "C" {
 #endif
 
-/* POS: the messages that a process has sent on a channel and has received. */
+/* Describes POS: the messages that a process has sent on a channel and has received. */
 static inline void hark_describe_position(struct hark_words *w, const uint8_t *b)
 {
     hark_words_number(w, " sent ", hark_get64(b));
     hark_words_number(w, ", has ", hark_get64(b + 8));
 }
 
-/* RELEASE: the phases whose messages may leave. */
+/* Describes RELEASE: the phases whose messages may leave. */
 static inline void hark_describe_released(struct hark_words *w, const uint8_t *b, uint32_t length)
 {
     if (length < 8) return;

@@ -1,5 +1,5 @@
-/* recovery/frontier.h: the exact gate's part of a RELEASE: the first orphan of each process that is
- * not sent again yet. A part of recovery.h. */
+/* recovery/frontier.h: the frontier, which RELEASE carries with the exact gate: for each process
+ * its first orphan that it has not sent again yet. A part of recovery.h. */
 #ifndef HARK_RECOVERY_FRONTIER_H
 #define HARK_RECOVERY_FRONTIER_H
 
@@ -10,7 +10,7 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Exact gate: computes the frontier of all processes. Room has been reserved with the orphans. */
+/* Computes the frontier of all processes. Room has been reserved with the orphans. */
 static inline void hark_recovery_frontier(struct hark_recovery *s)
 {
     hark_empty(&s->head, &s->frontier);
@@ -29,7 +29,7 @@ static inline void hark_recovery_frontier(struct hark_recovery *s)
     }
 }
 
-/* Computes the frontier of one process, some of whose orphans have been sent again. True if it has
+/* Computes the frontier of one process, which has sent some of its orphans again. True if it has
  * moved. */
 static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t rank)
 {
@@ -45,8 +45,8 @@ static inline bool hark_recovery_frontier_of(struct hark_recovery *s, uint32_t r
     return moved;
 }
 
-/* The number of frontier rows in the next fragment of a RELEASE; *from: the first of them,
- * *control: the fragment's control word, 0 if it is not the last. */
+/* Returns the number of frontier rows in the next fragment of a RELEASE; *from: the first of them,
+ * *control: the fragment's control word, 0 if it is not the last fragment. */
 static inline uint32_t hark_recovery_part(
     struct hark_recovery *s, uint32_t *from, uint32_t *control)
 {
@@ -61,8 +61,8 @@ static inline uint32_t hark_recovery_part(
     return left > most ? most : left;
 }
 
-/* RELEASE to one process: rel u64; with the exact gate a fragment of the frontier follows. True if
- * it was the last fragment for this process. */
+/* Writes the content of a RELEASE to one process: the released phase (u64), and with the exact gate
+ * a fragment of the frontier. True if it was the last fragment for this process. */
 static inline bool hark_recovery_release(
     struct hark_recovery *s, uint8_t *b, struct hark_effects *fx)
 {

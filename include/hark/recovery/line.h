@@ -1,5 +1,5 @@
-/* recovery/line.h: the recovery line of processes that checkpoint alone: which processes must roll
- * back, and to which of their images.
+/* recovery/line.h: computes the recovery line of processes that checkpoint alone: the processes
+ * that must roll back, and for each of them the image.
  *
  * A. Guermouche, T. Ropars, E. Brunet, M. Snir, F. Cappello: Uncoordinated Checkpointing Without
  * Domino Effect for Send-Deterministic MPI Applications. IPDPS 2011. The input is facts of all
@@ -95,7 +95,7 @@ static inline bool hark_line_row_before(
     return a->epoch != b->epoch ? a->epoch < b->epoch : a->value < b->value;
 }
 
-/* The row of a process; NULL: it has not reported its epoch. */
+/* Returns the row of a process; NULL: it has not reported its epoch. */
 static inline struct hark_back *hark_back_of(struct hark *p, struct hark_line *l, uint32_t rank)
 {
     uint32_t low = 0, high = l->line.count;
@@ -109,7 +109,8 @@ static inline struct hark_back *hark_back_of(struct hark *p, struct hark_line *l
     return NULL;
 }
 
-/* Stores a process's epoch, and that of the oldest image it may need. A row has been reserved. */
+/* Stores a process's epoch, and the epoch of the oldest image it may need. A row has been
+ * reserved. */
 static inline void hark_line_epoch(
     struct hark *p, struct hark_line *l, uint32_t rank, uint64_t epoch, uint64_t oldest)
 {
@@ -139,8 +140,8 @@ static inline void hark_line_add(struct hark *p, struct hark_line *l, const stru
     *(struct hark_line_row *)hark_insert(p, &l->facts, i) = *f;
 }
 
-/* E: no line will ever need an image of an earlier epoch. 0: some process has not reported its
- * epoch. */
+/* Returns E: no line will ever need an image of an earlier epoch. 0: some process has not reported
+ * its epoch. */
 static inline uint64_t hark_line_oldest(struct hark *p, struct hark_line *l, uint32_t ranks)
 {
     uint64_t oldest = l->line.count == ranks ? HARK_INFINITY : 0;
@@ -151,7 +152,7 @@ static inline uint64_t hark_line_oldest(struct hark *p, struct hark_line *l, uin
     return oldest;
 }
 
-/* The last message from `peer` on `ctx` that the image of process `rank` of `epoch` has
+/* Returns the last message from `peer` on `ctx` that the image of process `rank` of `epoch` has
  * received. */
 static inline uint64_t hark_line_received(const struct hark *p, const struct hark_line *l,
     uint32_t rank, uint64_t epoch, uint32_t peer, uint16_t ctx)
@@ -184,8 +185,8 @@ static inline bool hark_line_step(
     return true;
 }
 
-/* The id of the image that began `epoch`, or of the newest image before if none was reported for
- * it; 0: the initial state. */
+/* Returns the id of the image that began `epoch`, or if none was reported for it, of the newest
+ * image before it; 0: the initial state. */
 static inline uint64_t hark_line_image(
     const struct hark *p, const struct hark_line *l, uint32_t rank, uint64_t epoch)
 {
@@ -198,7 +199,7 @@ static inline uint64_t hark_line_image(
 }
 
 /* Computes the fixed point of all facts. True if processes outside D (`down`) must roll back, or
- * processes of D further. */
+ * processes of D must roll back further. */
 HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct hark_table *down)
 {
     uint64_t lowest = HARK_INFINITY;
@@ -225,8 +226,8 @@ HARK_COLD bool hark_line_solve(struct hark *p, struct hark_line *l, const struct
     return others;
 }
 
-/* The next process that must roll back and that the failure service has not got; NULL: none is
- * left. *more: there are others after it. */
+/* Returns the next process that must roll back and that the failure service has not got; NULL: none
+ * is left. *more: there are others after it. */
 static inline struct hark_back *hark_line_next(struct hark *p, struct hark_line *l, bool *more)
 {
     struct hark_back *next = NULL;

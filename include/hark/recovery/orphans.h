@@ -1,6 +1,6 @@
-/* recovery/orphans.h: the orphans that the recovery process knows: one queue per channel, which is
- * emptied at its front. So the time for a notification does not depend on the number of orphans. A
- * part of recovery.h. */
+/* recovery/orphans.h: the orphans that the recovery process knows, in one queue per channel, which
+ * is emptied at its front. So the time for a notification does not depend on the number of orphans.
+ * A part of recovery.h. */
 #ifndef HARK_RECOVERY_ORPHANS_H
 #define HARK_RECOVERY_ORPHANS_H
 
@@ -16,7 +16,7 @@ static inline struct hark_orphans *hark_orphans_at(struct hark_recovery *s, uint
     return (struct hark_orphans *)hark_row(&s->head, &s->orphans, i);
 }
 
-/* The first run of the i-th channel. */
+/* Returns the first run of orphans of the i-th channel. */
 static inline struct hark_orphan *hark_orphans_first(struct hark_recovery *s, uint32_t i)
 {
     return (struct hark_orphan *)(void *)hark_queue_first(
@@ -31,7 +31,7 @@ static inline bool hark_orphans_before(
     return x->dst != dst ? x->dst < dst : x->ctx < ctx;
 }
 
-/* Index of the first channel that is not before (src, dst, ctx). */
+/* Returns the index of the first channel that is not before (src, dst, ctx). */
 static inline uint32_t hark_orphans_search(
     struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx)
 {
@@ -52,7 +52,7 @@ static inline bool hark_orphans_are(
     return x && x->src == src && x->dst == dst && x->ctx == ctx;
 }
 
-/* Room for `runs` more runs, each on a channel of its own. */
+/* Makes room for `runs` more runs, each on a channel of its own. */
 static inline int hark_recovery_room(struct hark_recovery *s, uint32_t runs)
 {
     struct hark *p = &s->head;
@@ -77,8 +77,8 @@ static inline void hark_orphans_push(
     *(struct hark_orphan *)(void *)hark_queue_push(&s->head, &s->pool, runs) = *o;
 }
 
-/* Inserts a run before the last one, after a fragment was overtaken by a later one: all runs pass
- * through the queue once. */
+/* Inserts a run whose fragment a later one has overtaken, where it belongs in the order: all runs
+ * pass through the queue once. */
 HARK_COLD void hark_orphans_insert(
     struct hark_recovery *s, struct hark_queue *runs, const struct hark_orphan *o)
 {
@@ -95,7 +95,7 @@ HARK_COLD void hark_orphans_insert(
     }
 }
 
-/* Adds a run of a channel; runs have the same order whatever the order of arrival. */
+/* Adds a run to a channel; the order of runs does not depend on the order of arrival. */
 static inline void hark_recovery_add(
     struct hark_recovery *s, uint32_t src, uint32_t dst, uint16_t ctx, const struct hark_orphan *o)
 {

@@ -1,8 +1,9 @@
-/* recovery/past.h: exact dependencies: for each process, which of its sends are in a causal past.
+/* recovery/past.h: the exact gate: for each process, which of its sends are in the causal past of a
+ * message.
  *
- * Not in the paper. A scalar phase makes false dependencies, and programs whose sets of receives
- * vary may deadlock in recovery (E24). With the exact gate every message carries V: for each
- * process the number of its last message between clusters in the causal past. Messages between
+ * This is not in the paper. A scalar phase makes false dependencies, and programs whose sets of
+ * receives vary may deadlock in recovery (E24). With the exact gate every message carries V: for
+ * each process the number of its last message between clusters in the causal past. Messages between
  * clusters are numbered 1, 2, 3 ... over all channels of their sender; these numbers are the same
  * in every execution of a send-deterministic program. A delayed message may leave when for every
  * process the first orphan not yet sent again has a higher number than V.
@@ -87,7 +88,7 @@ static inline struct hark_entry *hark_entry_at(
     return (struct hark_entry *)hark_row(p, t, i);
 }
 
-/* Index of the first row whose rank is not below `rank`. */
+/* Returns the index of the first row whose rank is not below `rank`. */
 static inline uint32_t hark_entry_search(struct hark *p, const struct hark_table *t, uint32_t rank)
 {
     uint32_t low = 0, high = t->count;
@@ -99,7 +100,7 @@ static inline uint32_t hark_entry_search(struct hark *p, const struct hark_table
     return low;
 }
 
-/* The number of `rank`; `none` if the table has no row for it. */
+/* Returns the number of `rank`; `none` if the table has no row for it. */
 static inline uint64_t hark_entry_of(
     struct hark *p, const struct hark_table *t, uint32_t rank, uint64_t none)
 {
@@ -108,8 +109,8 @@ static inline uint64_t hark_entry_of(
     return hark_entry_at(p, t, i)->number;
 }
 
-/* Raises the number of `rank` and returns the row; NULL: its number is not lower. A row has been
- * reserved. */
+/* Raises the number of `rank` and returns its row; NULL: the number there is not lower. A row has
+ * been reserved. */
 static inline struct hark_entry *hark_entry_raise(
     struct hark *p, struct hark_table *t, uint32_t rank, uint64_t number)
 {
@@ -158,7 +159,7 @@ static inline uint32_t hark_varint_put(uint8_t *b, uint64_t v)
     return n;
 }
 
-/* Bytes read; 0: they are not a varint. */
+/* Returns the number of bytes read; 0: they are not a varint. */
 static inline uint32_t hark_varint_get(const uint8_t *b, uint32_t length, uint64_t *v)
 {
     *v = 0;
@@ -170,8 +171,8 @@ static inline uint32_t hark_varint_get(const uint8_t *b, uint32_t length, uint64
     return 0;
 }
 
-/* Writes `number` and V of table `t` into at most `room` bytes; not `known`, or no room: V is
- * unknown. Returns the length. */
+/* Writes `number` and V of table `t` into at most `room` bytes; if V is not `known`, or has no
+ * room, it is written as unknown. Returns the length. */
 static inline uint32_t hark_past_write(struct hark *p, const struct hark_table *t, uint64_t number,
     bool known, uint8_t *b, uint32_t room)
 {
@@ -206,7 +207,7 @@ static inline struct hark_past_walk hark_past_begin(const uint8_t *b, uint32_t l
     return w;
 }
 
-/* The next entry; false at the end, or after an error, with w->bad. */
+/* Gives the next entry; false at the end, or after an error, with w->bad. */
 static inline bool hark_past_next(struct hark_past_walk *w, uint32_t *rank, uint64_t *number)
 {
     uint64_t step = 0;
@@ -239,7 +240,7 @@ static inline bool hark_past_valid(const uint8_t *b, uint32_t length, uint32_t r
 
 /* ---- deliveries and posts -------------------------------------------------------------------- */
 
-/* Room for `more` new entries of V, also in the tables that hold the same ranks. */
+/* Makes room for `more` new entries of V, also in the tables that hold the same ranks. */
 static inline int hark_past_reserve(
     struct hark *p, const struct hark_shape *s, struct hark_past *v, uint32_t more)
 {
@@ -249,7 +250,7 @@ static inline int hark_past_reserve(
     return status >= 0 ? hark_reserve(p, s, &v->at, all) : status;
 }
 
-/* The sends of `rank` up to `number` are in my causal past from now on. */
+/* Puts the sends of `rank` up to `number` into my causal past, V. */
 static inline void hark_past_learn(
     struct hark *p, struct hark_past *v, uint32_t me, uint32_t rank, uint64_t number)
 {
@@ -263,7 +264,8 @@ static inline void hark_past_learn(
         v->open = v->posts + 1;
 }
 
-/* Delivery of a message from `src` with V at b, which is valid. Room has been reserved. */
+/* Takes the delivery of a message from `src` with V at b, which is valid. Room has been
+ * reserved. */
 static inline void hark_past_deliver(struct hark *p, struct hark_past *v, uint32_t me, uint32_t src,
     const uint8_t *b, uint32_t length)
 {
@@ -277,7 +279,7 @@ static inline void hark_past_deliver(struct hark *p, struct hark_past *v, uint32
     if (v->open > v->blind) v->open = v->blind;
 }
 
-/* Chunks that hark_past_post may need. */
+/* Returns the chunks that hark_past_post may need. */
 static inline uint32_t hark_past_post_needs(const struct hark_past *v)
 {
     return v->now.count / HARK_PAST_ROWS + 2;
@@ -300,7 +302,7 @@ static inline uint64_t hark_past_post(struct hark *p, struct hark_pool *pool, st
     return v->posts;
 }
 
-/* From now on my log begins at message `number`. */
+/* Makes `floor` V of message `number`, with which my log begins from now on. */
 static inline void hark_past_trim(
     struct hark *p, struct hark_pool *pool, struct hark_past *v, uint64_t number)
 {
@@ -354,7 +356,7 @@ static inline void hark_past_close(struct hark *p, struct hark_past *v)
 }
 
 /* Lowers `open` to my first message whose V reaches an orphan. Orphans only become fewer, so rows
- * that were passed once need no second look. */
+ * that were passed once need not be read again. */
 static inline void hark_past_narrow(
     struct hark *p, const struct hark_pool *pool, struct hark_past *v)
 {
@@ -371,9 +373,10 @@ static inline void hark_past_narrow(
     }
 }
 
-/* RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number u64}: the first orphan of
- * each process that is not sent again yet. Numbers only grow, and are infinite when no orphan is
- * left; so the order of frames does not matter. Rows have been reserved. */
+/* Takes the frontier of a RELEASE: u32 (fragments << 16 | last), u32 0, {rank u32, 0 u32, number
+ * u64}: the first orphan of each process that is not sent again yet. Numbers only grow, and are
+ * infinite when no orphan is left; so the order of frames does not matter. Rows have been
+ * reserved. */
 static inline void hark_past_release(struct hark *p, const struct hark_pool *pool,
     struct hark_past *v, const uint8_t *b, uint32_t length)
 {

@@ -2,8 +2,8 @@
  *
  * NotifyPhase (HydEE Alg. 4 l. 16-24) needs the lowest phase after every notification. If every
  * message of a program has a phase of its own, there are as many phases as replayed messages. So
- * they are sorted once, and later only counted down. The table is scratch, not part of the state:
- * it is computed from the state's orphans when it is first needed.
+ * the phases are sorted once, and later only counted down. The table is scratch, not part of the
+ * state: it is computed from the state's orphans when it is first needed.
  */
 #ifndef HARK_RECOVERY_PHASES_H
 #define HARK_RECOVERY_PHASES_H
@@ -71,7 +71,7 @@ static inline void hark_phases_sift(
     *hark_phase_at(p, t, i) = x;
 }
 
-/* Heapsort: it needs no extra memory and is never quadratic. */
+/* Sorts by heapsort, which needs no extra memory and is never quadratic. */
 static inline void hark_phases_order(struct hark *p, struct hark_phases *t)
 {
     for (uint32_t i = t->rows.count / 2; i-- > 0;) hark_phases_sift(p, t, i, t->rows.count);
@@ -83,7 +83,7 @@ static inline void hark_phases_order(struct hark *p, struct hark_phases *t)
     }
 }
 
-/* After all runs have been added: makes one row per phase, ascending. */
+/* Makes one row per phase, ascending, after all runs have been added. */
 static inline void hark_phases_sort(struct hark *p, struct hark_phases *t)
 {
     bool ascends = true; /* the phases of one channel ascend if a program's receives do not vary */
@@ -103,7 +103,7 @@ static inline void hark_phases_sort(struct hark *p, struct hark_phases *t)
         hark_row(p, &t->rows, t->rows.count), (uint64_t)(all - t->rows.count) * t->rows.width);
 }
 
-/* Counts down: a run of this phase has been sent again. */
+/* Counts a run of this phase, which has been sent again, as no longer left. */
 static inline void hark_phases_take(struct hark *p, struct hark_phases *t, uint64_t phase)
 {
     uint32_t low = t->least, high = t->rows.count;
@@ -118,7 +118,7 @@ static inline void hark_phases_take(struct hark *p, struct hark_phases *t, uint6
     while (t->least < t->rows.count && hark_phase_at(p, t, t->least)->runs == 0) t->least++;
 }
 
-/* The lowest phase of a run; infinite: no run is left. */
+/* Returns the lowest phase that has runs left; HARK_INFINITY if no phase has any. */
 static inline uint64_t hark_phases_least(struct hark *p, struct hark_phases *t)
 {
     return t->least < t->rows.count ? hark_phase_at(p, t, t->least)->phase : HARK_INFINITY;

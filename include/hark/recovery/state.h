@@ -37,7 +37,8 @@ struct hark_orphans {
 #define HARK_ORPHAN_WORDS 4u
 HARK_STATIC_ASSERT(sizeof(struct hark_orphan) == HARK_ORPHAN_WORDS * 8, "a row of a queue");
 
-/* An incomplete report. `missing`: fragments expected minus fragments arrived, modulo 2^32. */
+/* A report that is not complete. `missing`: fragments expected minus fragments arrived, modulo
+ * 2^32. */
 struct hark_partial {
     uint32_t rank;
     uint32_t missing;
@@ -122,7 +123,7 @@ static const struct hark_shape hark_recovery_shape = {"recovery", 6,
     hark_hydee_frames, HARK_COUNT(hark_hydee_frames), hark_recovery_accept};
 
 #if HARK_BODIES
-/* Starts a fan-out: a frame of this type to all members. */
+/* Starts a fan-out, which sends a frame of this type to all members. */
 static inline void hark_recovery_tell(struct hark_recovery *s, uint32_t type)
 {
     if (s->fanout && s->fanout_sent) HARK_TRAP(); /* a fan-out is complete before the next event */

@@ -1,6 +1,6 @@
 /* recovery/tree.h: the recovery process above a tree of reports (config.fan), where it exchanges
- * frames with rank 0 only; and which frames it accepts at all. A part of recovery.h. The members'
- * part: hydee/tree.h. */
+ * frames with rank 0 only; and the frames that it accepts at all. A part of recovery.h.
+ * hydee/tree.h has the part of the members. */
 #ifndef HARK_RECOVERY_TREE_H
 #define HARK_RECOVERY_TREE_H
 
@@ -11,14 +11,14 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* The number of members that get its frames, and that send it DRAINED. */
+/* Returns the number of members that get its frames, and that send it DRAINED. */
 static inline uint32_t hark_recovery_ends(const struct hark_recovery *s)
 {
     return s->fan ? 1 : s->ranks;
 }
 
-/* UP: the lowest phase of an orphan that is not sent again yet, over all processes. The first UP
- * comes when all values are known (E10). */
+/* Takes UP: the lowest phase of an orphan that is not sent again yet, over all processes. The first
+ * UP comes when all values are known (E10). */
 static inline int hark_recovery_up(
     struct hark_recovery *s, const uint8_t *b, struct hark_effects *fx)
 {
@@ -31,8 +31,8 @@ static inline int hark_recovery_up(
     return HARK_OK;
 }
 
-/* True if it is a frame for a recovery process, has the right length and, with a tree, comes from
- * rank 0. */
+/* True if the frame is one for a recovery process, has the right length and, with a tree, comes
+ * from rank 0. */
 static inline bool hark_recovery_frame_ok(
     const struct hark_recovery *s, const struct hark_head *h, const uint8_t *b, uint32_t length)
 {

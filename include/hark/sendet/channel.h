@@ -31,7 +31,8 @@ static inline int hark_sendet_reserve(struct hark_sendet *s, uint32_t channels, 
     return status;
 }
 
-/* Room for hark_sendet_captured: this step may capture an image, and may have made a channel. */
+/* Makes room for hark_sendet_captured: this step may capture an image, and may have made a
+ * channel. */
 static inline int hark_sendet_reserve_image(struct hark_sendet *s)
 {
     int status =
@@ -46,8 +47,8 @@ static inline struct hark_sendet_channel *hark_sendet_find(
         &s->head, &s->endpoint, peer, ctx);
 }
 
-/* The row of (peer, ctx); made if it is new. NULL: the pair already uses HARK_SENDET_CTX_MAX
- * contexts. */
+/* Returns the row of (peer, ctx), and makes it if it is new. NULL: the pair already uses
+ * HARK_SENDET_CTX_MAX contexts. */
 static inline struct hark_sendet_channel *hark_sendet_channel(
     struct hark_sendet *s, uint32_t peer, uint16_t ctx)
 {
@@ -64,7 +65,7 @@ static inline struct hark_sendet_channel *hark_sendet_channel(
 
 /* ---- acknowledgements ------------------------------------------------------------------------ */
 
-/* SPE[epoch][j] = max(., latest). A row has been reserved. */
+/* Raises SPE[epoch][j] to `latest`. A row has been reserved. */
 static inline void hark_sendet_count(
     struct hark_sendet *s, uint64_t epoch, uint32_t peer, uint64_t latest)
 {
@@ -82,9 +83,9 @@ static inline void hark_sendet_count(
     if (latest > x->latest) x->latest = latest; /* U-4 */
 }
 
-/* j has received my messages up to `last` in its epoch `epoch`. Those sent in an earlier epoch are
- * logged, the others only counted. Needs room for a chunk, and for a row of SPE for each run of
- * epochs. */
+/* Takes note that j has received my messages up to `last` in j's epoch `epoch`. Those sent in an
+ * earlier epoch are logged, the others only counted. Needs room for a chunk, and for a row of SPE
+ * for each run of epochs. */
 static inline void hark_sendet_acked(
     struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t last, uint64_t epoch)
 {
@@ -100,7 +101,7 @@ static inline void hark_sendet_acked(
 }
 
 /* Forgets, from the first retained message on, messages that are acknowledged and not logged, and
- * all acknowledged ones up to `safe`. */
+ * all acknowledged messages up to `safe`. */
 static inline void hark_sendet_forget(
     struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe, struct hark_effects *fx)
 {
@@ -123,8 +124,8 @@ static inline void hark_sendet_forget(
 
 /* ---- headers and digests --------------------------------------------------------------------- */
 
-/* The header of message ssn. It acknowledges j's messages that arrived in one epoch only: an
- * acknowledgement never crosses a checkpoint of its sender (N-5). */
+/* Emits TRANSMIT of message ssn. Its header acknowledges j's messages that arrived in one epoch
+ * only: an acknowledgement never crosses a checkpoint of its sender (N-5). */
 static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s,
     struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase, uint64_t epoch, uint64_t digest,
     struct hark_effects *fx)

@@ -12,7 +12,7 @@ extern "C" {
 
 /* True if an epoch began at this call and was undone. Then it must begin here again, and during a
  * recovery no other epoch may begin: re-executed messages must have the same epochs and phases as
- * before, because orphans are waited for at theirs (N-8, N-11). */
+ * before, because orphans are waited for at the phases that were recorded (N-8, N-11). */
 static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
 {
     for (uint32_t i = 0; i < s->again.count; i++)
@@ -21,7 +21,7 @@ static inline bool hark_sendet_again(const struct hark_sendet *s, uint64_t call)
     return false;
 }
 
-/* CHECKPOINT_POINT and STORED. The id of an image is the number of its checkpoint call. */
+/* Takes CHECKPOINT_POINT and STORED. The id of an image is the number of its checkpoint call. */
 static inline int hark_sendet_checkpoint(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -42,8 +42,8 @@ static inline int hark_sendet_checkpoint(
     return HARK_OK;
 }
 
-/* An image is captured, and a new epoch begins. The phase rises too, so that in a recovery messages
- * sent after the checkpoint cannot be released before messages received before it. */
+/* Begins a new epoch, when an image is captured. The phase rises too, so that in a recovery
+ * messages sent after the checkpoint cannot be released before messages received before it. */
 HARK_COLD void hark_sendet_captured(struct hark_sendet *s)
 {
     struct hark *p = &s->head;
@@ -73,8 +73,8 @@ static inline void hark_sendet_forget_image(struct hark_sendet *s, uint32_t k)
             hark_remove(&s->head, &s->wave.kept, i);
 }
 
-/* A checkpoint is over. If it was not committed, its epoch is undone, because nothing has happened
- * in it; an epoch that must begin again (N-11) stays, without an image. */
+/* Ends a checkpoint. If it was not committed, its epoch is undone, because nothing has happened in
+ * it; an epoch that must begin again (N-11) stays, without an image. */
 HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
 {
     if (s->taken && !committed) {
@@ -90,14 +90,14 @@ HARK_COLD void hark_sendet_over(struct hark_sendet *s, bool committed)
 
 /* ---- garbage collection ---------------------------------------------------------------------- */
 
-/* The epoch of the oldest image that I may need when I fail. */
+/* Returns the epoch of the oldest image that I may need when I fail. */
 static inline uint64_t hark_sendet_oldest(const struct hark_sendet *s)
 {
     uint32_t i = s->images.count > s->generations ? s->images.count - s->generations : 0;
     return ((const struct hark_sendet_image *)hark_row_of(&s->head, &s->images, i))->epoch;
 }
 
-/* MIN: E, from the recovery process. Removes the SPE of earlier epochs; hark_sendet_pump_drop
+/* Takes MIN: E, from the recovery process. Removes the SPE of earlier epochs; hark_sendet_pump_drop
  * removes their images. */
 static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
 {
@@ -109,11 +109,11 @@ static inline int hark_sendet_min(struct hark_sendet *s, const uint8_t *b)
     return HARK_OK;
 }
 
-/* GC from j: {recv u64, first u64} of j's oldest kept image. The log is trimmed by the messages
- * which that image has received, not by epochs, because a replayed message may be received in a
- * later epoch (N-3). RPP is trimmed by the messages that it no longer retains, because a restored j
- * asks for all messages that it retains (N-2). That includes messages that it knows as
- * acknowledged, because they may have been received again since (N-10). */
+/* Takes GC from j: {recv u64, first u64} of j's oldest kept image. The log is trimmed by the
+ * messages which that image has received, not by epochs, because a replayed message may be received
+ * in a later epoch (N-3). RPP is trimmed by the messages that the image no longer retains, because
+ * a restored j asks for all messages that its image retains (N-2). These include messages that the
+ * image knows as acknowledged, because they may have been received again since (N-10). */
 static inline int hark_sendet_gc(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {

@@ -1,4 +1,4 @@
-/* sendet/describe.h: sendet's frames in words. Their layouts are in channel.h, pump.h and
+/* sendet/describe.h: words for sendet's frames. Their layouts are in channel.h, pump.h and
  * report.h. */
 #ifndef HARK_SENDET_DESCRIBE_H
 #define HARK_SENDET_DESCRIBE_H
@@ -13,7 +13,7 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* A row of a REPORT; `what` is its kind. */
+/* Describes a row of a REPORT; `what` is its kind. */
 static inline void hark_sendet_describe_fact(struct hark_words *w, const uint8_t *b, uint16_t what)
 {
     const uint64_t x = hark_get64(b + 8), y = hark_get64(b + 16);
@@ -47,7 +47,8 @@ static inline void hark_sendet_describe_fact(struct hark_words *w, const uint8_t
     }
 }
 
-/* The rows that matter most to a reader come first, because there may be no room for all. */
+/* Describes REPORT. The rows that matter most to a reader come first, because there may be no room
+ * for all. */
 static inline void hark_sendet_describe_report(
     struct hark_words *w, const uint8_t *b, uint32_t length)
 {
@@ -63,7 +64,7 @@ static inline void hark_sendet_describe_report(
         }
 }
 
-/* ORPH: runs of messages that were sent in one epoch and received in one epoch. */
+/* Describes ORPH: runs of messages that were sent in one epoch and received in one epoch. */
 static inline void hark_sendet_describe_orph(
     struct hark_words *w, const uint8_t *b, uint32_t length)
 {
@@ -77,7 +78,7 @@ static inline void hark_sendet_describe_orph(
     }
 }
 
-/* ACK: a run of messages, and the epoch in which they were received. */
+/* Describes ACK: a run of messages, and the epoch in which they were received. */
 static inline void hark_sendet_describe_ack(struct hark_words *w, const uint8_t *b)
 {
     const uint64_t first = hark_get64(b), last = hark_get64(b + 8);
@@ -125,8 +126,8 @@ static inline void hark_sendet_describe_control(
     }
 }
 
-/* Describes frames of the recovery process too, which have the kind of its members. The core is not
- * used. */
+/* Describes a frame, also of the recovery process, whose frames have the kind of its members. The
+ * core is not used. */
 HARK_FN void hark_sendet_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *w)
 {

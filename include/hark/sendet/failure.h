@@ -1,5 +1,5 @@
-/* sendet/failure.h: rollback, failure announcements, the exchange of positions, RELEASE. A part of
- * sendet.h. These handlers mark frames as due; sendet/pump.h sends them. */
+/* sendet/failure.h: rollback, failure announcements, the exchange of positions, and RELEASE. A part
+ * of sendet.h. These handlers mark frames as due; sendet/pump.h sends them. */
 #ifndef HARK_SENDET_FAILURE_H
 #define HARK_SENDET_FAILURE_H
 
@@ -31,7 +31,8 @@ static inline void hark_sendet_again_take(struct hark_sendet *s, const struct ha
             event->u.restarted.undone[i];
 }
 
-/* RESTARTED: from an image, after a failure of this process or because the line needs it. */
+/* Takes RESTARTED: begins from an image, after a failure of this process or because the line needs
+ * it. */
 HARK_COLD int hark_sendet_restarted(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -60,7 +61,7 @@ HARK_COLD int hark_sendet_restarted(
     return HARK_OK;
 }
 
-/* Upon failure: freezes this process, and exchanges positions on every channel with an end in D. */
+/* Takes FAILED: freezes this process, and exchanges positions on every channel with an end in D. */
 HARK_COLD int hark_sendet_failed(
     struct hark_sendet *s, const struct hark_event *event, struct hark_effects *fx)
 {
@@ -89,8 +90,8 @@ HARK_COLD int hark_sendet_failed(
     return HARK_OK;
 }
 
-/* Takes the row of one context from j's POS. It also names the last of j's messages to me that j
- * knows as acknowledged. */
+/* Takes the row of one context from j's POS. The row also names the last of j's messages to me that
+ * j knows as acknowledged. */
 static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const uint8_t *b)
 {
     struct hark_said said = hark_pos_said(&hark_sendet_exchange, b, c->channel.ctx);
@@ -101,7 +102,7 @@ static inline void hark_sendet_pos_channel(struct hark_sendet_channel *c, const 
     c->acks_sent = c->channel.recv;
 }
 
-/* POS from j: positions in both directions. */
+/* Takes POS from j: positions in both directions. */
 static inline int hark_sendet_pos(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -144,8 +145,8 @@ static inline void hark_sendet_go_on(struct hark_sendet *s)
     s->busy = s->endpoint.offer = 1;
 }
 
-/* One run of an ORPH. It acknowledges messages that I have posted; the others are orphans, which I
- * must post again. */
+/* Takes one run of an ORPH. It acknowledges messages that I have posted; the others are orphans,
+ * which I must post again. */
 static inline void hark_sendet_orph_run(
     struct hark_sendet *s, struct hark_sendet_channel *c, const uint8_t *b)
 {
@@ -162,7 +163,7 @@ static inline void hark_sendet_orph_run(
             m.first > c->channel.sent ? m.first : c->channel.sent + 1, m.phase, m.sent, m.recv);
 }
 
-/* ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend,
+/* Takes ORPH from j: u32 (fragment << 16 | last), u32 0, then runs {first, last, phase, epochSend,
  * epochRecv: u64 each} of my messages that j has, beyond those that my POS gave as acknowledged:
  * orphans (U-2), and messages in my image (N-2). */
 static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head *h,
@@ -183,7 +184,7 @@ static inline int hark_sendet_orph(struct hark_sendet *s, const struct hark_head
     return HARK_OK;
 }
 
-/* RELEASE: the gate opens up to a phase. After the first RELEASE the line is known. */
+/* Takes RELEASE: the gate opens up to a phase. After the first RELEASE the line is known. */
 static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
 {
     uint64_t rel = hark_get64(b);
@@ -193,7 +194,7 @@ static inline int hark_sendet_release(struct hark_sendet *s, const uint8_t *b)
     return HARK_OK;
 }
 
-/* RECDONE: the failure-free rules apply again. */
+/* Takes RECDONE: the failure-free rules apply again. */
 static inline int hark_sendet_recdone(struct hark_sendet *s, struct hark_effects *fx)
 {
     s->recovering = s->frozen = s->is_down = 0;

@@ -11,8 +11,8 @@ extern "C" {
 #if HARK_BODIES
 
 /* True if the gate lets message ssn of this phase leave now. Messages that a rolled-back process
- * sends anew (beyond sent_at_failure) may have the released phase; all others must be below it.
- * They may depend on an orphan of their own phase, because an unlogged orphan does not raise the
+ * sends anew (beyond sent_at_failure) may have the released phase; all others must be below it. The
+ * others may depend on an orphan of their own phase, because an unlogged orphan does not raise the
  * phase of its receiver (U-6). */
 static inline bool hark_sendet_may(
     const struct hark_sendet *s, const struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase)
@@ -22,9 +22,9 @@ static inline bool hark_sendet_may(
                                                       : phase < s->released_phase;
 }
 
-/* The program sends an orphan again: nothing is transmitted. Returns the phase and the epochs that
- * its receiver recorded: they replace the present ones, and the acknowledgement, which will not
- * come again (U-2). */
+/* Suppresses an orphan that the program sends again: nothing is transmitted. Returns the phase and
+ * the epochs that its receiver recorded: they replace the present ones, and the acknowledgement,
+ * which will not come again (U-2). */
 HARK_COLD struct hark_mark hark_sendet_suppress(
     struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t ssn, struct hark_effects *fx)
 {
@@ -77,15 +77,15 @@ static inline int hark_sendet_send(
     return HARK_OK;
 }
 
-/* True if an acknowledgement leaves a gap after the last one. The missing one is on its way
- * (channels need not be FIFO), so this one must wait: otherwise its epoch would be taken for the
- * missing messages too. */
+/* True if an acknowledgement leaves a gap after the last one. The missing acknowledgement is on its
+ * way (channels need not be FIFO), so this one must wait: otherwise its epoch would be taken for
+ * the missing messages too. */
 static inline bool hark_sendet_ahead(const struct hark_sendet_channel *c, const uint8_t *b)
 {
     return hark_get64(b + 8) > c->acked && hark_get64(b) > c->acked + 1;
 }
 
-/* Upon receiving: RPP records what has arrived, with the epoch of arrival. */
+/* Takes an arrival: RPP records what has arrived, with the epoch of arrival. */
 static inline int hark_sendet_arrive(
     struct hark_sendet *s, const struct hark_head *h, const uint8_t *b, struct hark_effects *fx)
 {
@@ -129,7 +129,8 @@ static inline int hark_sendet_arrive(
     return HARK_OK;
 }
 
-/* ACK: {first, last, epoch: u64 each}: runs of messages, each of which arrived in one epoch. */
+/* Takes ACK: {first, last, epoch: u64 each}: runs of messages, each of which arrived in one
+ * epoch. */
 static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head *h,
     const uint8_t *b, uint32_t length, struct hark_effects *fx)
 {
@@ -151,9 +152,9 @@ static inline int hark_sendet_acks(struct hark_sendet *s, const struct hark_head
     return HARK_OK;
 }
 
-/* Deliver msg. A message of an earlier epoch raises the phase: if it is logged, it is replayed when
- * its receiver rolls back, and messages that depend on it must wait. Any other message only passes
- * its phase on (U-7). */
+/* Delivers msg. A message of an earlier epoch raises the phase: if it is logged, it is replayed
+ * when its receiver rolls back, and messages that depend on it must wait. Any other message only
+ * passes its phase on (U-7). */
 static inline int hark_sendet_deliver(struct hark_sendet *s, const struct hark_event *event)
 {
     struct hark_bytes header = event->u.frame.header;

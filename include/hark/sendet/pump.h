@@ -11,14 +11,14 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* Each returns HARK_MORE when the effects are full. */
+/* Each of these functions returns HARK_MORE when the effects are full. */
 
 static inline int hark_sendet_pump_pos(struct hark_sendet *s, struct hark_effects *fx)
 {
     return hark_pos_pump(&s->head, &s->endpoint, &hark_sendet_exchange, &s->pairs, fx);
 }
 
-/* ORPH to j: j's messages that I have and that j does not know as acknowledged. */
+/* Sends ORPH to j: j's messages that I have and that j does not know as acknowledged. */
 static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
@@ -47,7 +47,7 @@ static inline int hark_sendet_pump_orph(struct hark_sendet *s, struct hark_effec
     return HARK_OK;
 }
 
-/* NOTIFY to the recovery process: orphans that were sent again. */
+/* Sends NOTIFY to the recovery process: orphans that were sent again. */
 static inline int hark_sendet_pump_notify(struct hark_sendet *s, struct hark_effects *fx)
 {
     return s->frozen ? HARK_OK
@@ -84,7 +84,8 @@ static inline int hark_sendet_pump_replay(struct hark_sendet *s, struct hark_eff
     return status;
 }
 
-/* ACK of all messages that no header has acknowledged: one run for each of my epochs (N-5). */
+/* Sends ACK of all messages that no header has acknowledged: one run for each of my epochs
+ * (N-5). */
 static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effects *fx)
 {
     for (uint32_t i = 0; i < s->endpoint.channels.count && s->ack_due && !s->frozen; i++) {
@@ -113,7 +114,7 @@ static inline int hark_sendet_pump_ack(struct hark_sendet *s, struct hark_effect
     return HARK_OK;
 }
 
-/* EPOCH: I have taken a checkpoint; with the epoch of the oldest image that I may need. */
+/* Sends EPOCH: I have taken a checkpoint; with the epoch of the oldest image that I may need. */
 static inline int hark_sendet_pump_epoch(struct hark_sendet *s, struct hark_effects *fx)
 {
     if (!s->epoch_due) return HARK_OK;
@@ -130,8 +131,8 @@ static inline uint64_t hark_sendet_oldest_image(struct hark_sendet *s)
     return ((const struct hark_sendet_image *)hark_row(&s->head, &s->images, 0))->id;
 }
 
-/* DROP of images of epochs below E. If any was dropped, GC is due to the peers of the oldest image
- * that is left. */
+/* Emits DROP of images of epochs below E. If any was dropped, GC is due to the peers of the oldest
+ * image that is left. */
 static inline int hark_sendet_pump_drop(struct hark_sendet *s, struct hark_effects *fx)
 {
     bool any = false;
@@ -152,7 +153,7 @@ static inline int hark_sendet_pump_gc(struct hark_sendet *s, struct hark_effects
     return hark_gc_pump(&s->head, &s->endpoint, &s->positions, hark_sendet_oldest_image(s), fx);
 }
 
-/* DRAINED: everything is released and sent. Only then may D shrink (v4). */
+/* Sends DRAINED when everything is released and sent. Only then may D shrink (v4). */
 static inline int hark_sendet_pump_drained(struct hark_sendet *s, struct hark_effects *fx)
 {
     if (!s->recovering || s->drained || s->released_phase != HARK_INFINITY) return HARK_OK;

@@ -1,5 +1,5 @@
-/* sendet/report.h: REPORT: the facts for the line, and the orphans that I have received. A part of
- * sendet.h. */
+/* sendet/report.h: sends REPORT, which has the facts for the line and the orphans that I have
+ * received. A part of sendet.h. */
 #ifndef HARK_SENDET_REPORT_H
 #define HARK_SENDET_REPORT_H
 
@@ -10,8 +10,8 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* A row of a REPORT: {j u32, ctx u16, what u16, x u64, y u64, z u64}. `what` is one of HARK_L_*,
- * and says what x, y and z are; 0: an orphan, x .. z are first, last and phase. */
+/* Writes a row of a REPORT: {j u32, ctx u16, what u16, x u64, y u64, z u64}. `what` is one of
+ * HARK_L_*, and says what x, y and z are; 0: an orphan, x .. z are first, last and phase. */
 static inline bool hark_sendet_row(
     uint8_t *b, uint32_t peer, uint16_t ctx, uint16_t what, uint64_t x, uint64_t y, uint64_t z)
 {
@@ -34,8 +34,8 @@ static inline uint64_t hark_sendet_image_epoch(const struct hark_sendet *s, uint
     return 0;
 }
 
-/* The next row of a list over channels: NonAck with the epochs of its sends, or orphans with their
- * recorded phases. */
+/* Writes the next row of a list over channels: NonAck with the epochs of its sends, or orphans with
+ * their recorded phases. */
 static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphans, uint8_t *b)
 {
     for (; s->report_row < s->endpoint.channels.count; s->report_row++, s->report_at = 0) {
@@ -57,7 +57,7 @@ static inline bool hark_sendet_report_channel(struct hark_sendet *s, bool orphan
     return false;
 }
 
-/* The next row of the present list; false: the list has ended. */
+/* Writes the next row of the present list; false: the list has ended. */
 static inline bool hark_sendet_report_row(struct hark_sendet *s, uint8_t *b)
 {
     uint32_t i = s->report_row;

@@ -1,6 +1,6 @@
 /* sendet/trail.h: three numbers for each message of a channel in one direction: its phase, the
- * epoch of its sender, and the epoch in which it arrived at its receiver. Run-length encoded, as
- * phases are in parts/rpp.h. */
+ * epoch of its sender, and the epoch in which it arrived at its receiver. They are run-length
+ * encoded, as phases are in parts/rpp.h. */
 #ifndef HARK_SENDET_TRAIL_H
 #define HARK_SENDET_TRAIL_H
 
@@ -41,8 +41,8 @@ static inline void hark_trail_add(struct hark *p, struct hark_pool *pool, struct
     if (recv) hark_runs_add(p, pool, &t->recv, ssn, recv);
 }
 
-/* The numbers of message ssn, and the run of messages from it on, at most to `end`, that have the
- * same numbers. */
+/* Returns the numbers of message ssn, and the run of messages from it on, at most to `end`, that
+ * have the same numbers. */
 static inline struct hark_mark hark_trail_at(const struct hark *p, const struct hark_pool *pool,
     struct hark_trail *t, uint64_t ssn, uint64_t end)
 {

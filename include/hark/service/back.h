@@ -1,4 +1,5 @@
-/* service/back.h: a death: which ranks roll back, and to which images. A part of service.h. */
+/* service/back.h: decides after a death which ranks roll back, and to which images. A part of
+ * service.h. */
 #ifndef HARK_SERVICE_BACK_H
 #define HARK_SERVICE_BACK_H
 
@@ -24,8 +25,8 @@ static inline void hark_service_goes(struct hark_service *s, uint32_t rank)
     hark_service_row(s, rank)->flags |= HARK_SERVICE_GOES;
 }
 
-/* True if the unit `s->unit` needs r's image `id` when it rolls back to `id`. If `id` is older than
- * the current map, all ranks roll back. */
+/* True if the unit `s->unit` needs r's image `id` when it rolls back to that wave. If the wave is
+ * older than the current map, all ranks roll back. */
 static inline bool hark_service_needs(const struct hark_service *s, uint32_t r, uint64_t id)
 {
     return id < s->since || s->behind || hark_service_mates(&s->head, r, s->unit);
@@ -54,7 +55,7 @@ static inline void hark_service_unmap(struct hark_service *s, uint64_t id)
     if (s->since != since) hark_service_find_firsts(s);
 }
 
-/* The lowest rank of its unit, which stands for the unit. */
+/* Returns the lowest rank of its unit, which stands for the unit. */
 static inline uint32_t hark_service_head(const struct hark_service *s, uint32_t rank)
 {
     switch (s->rolls) {
@@ -64,7 +65,7 @@ static inline uint32_t hark_service_head(const struct hark_service *s, uint32_t 
     }
 }
 
-/* The unit rolls back to the wave s->found, its s->nth newest. */
+/* Chooses the wave s->found, the unit's s->nth newest, for the unit to roll back to. */
 HARK_COLD void hark_service_chosen(struct hark_service *s, struct hark_service_effects *fx)
 {
     if (s->nth) hark_service_emit(fx, HARK_SERVICE_FELL_BACK, s->unit, s->found);
@@ -84,7 +85,8 @@ HARK_COLD int hark_service_lost(struct hark_service *s, struct hark_service_effe
     return HARK_OK;
 }
 
-/* First and end of the ranks that the change concerns: all, or the one that a fact names. */
+/* Returns the first of the ranks that the change concerns: all, or the one that a fact names.
+ * hark_service_ends returns the rank after the last of them. */
 static inline uint32_t hark_service_begins(const struct hark_service *s)
 {
     return s->change == HARK_SERVICE_FACT && s->peer != HARK_RECOVERY ? s->peer : 0;
@@ -101,7 +103,8 @@ static inline void hark_service_record(struct hark_service *s, struct hark_servi
     hark_service_emit(fx, HARK_SERVICE_RECORD, 0, 0);
 }
 
-/* Every unit has its image: the ranks that roll back get new incarnations, and enter D. */
+/* Applies the change when every unit has its image: the ranks that roll back get new incarnations,
+ * and enter D. */
 HARK_COLD int hark_service_apply(struct hark_service *s, struct hark_service_effects *fx)
 {
     for (uint32_t r = hark_service_begins(s); r < hark_service_ends(s); r++) {
@@ -153,8 +156,8 @@ HARK_COLD void hark_service_trim(struct hark_service *s, struct hark_queue *wave
         for (uint32_t r = 0; r < s->ranks; r++) hark_remove(&s->head, &s->maps, 0);
 }
 
-/* The unit of each dead rank rolls back; under HARK_ROLLS_LINE also every rank whose recovery is
- * not over (N-7); after RESUMED all ranks. */
+/* Marks who rolls back after DIED: the unit of each dead rank; under HARK_ROLLS_LINE also every
+ * rank whose recovery is not over (N-7). After RESUMED all ranks roll back. */
 HARK_COLD void hark_service_died(struct hark_service *s, const struct hark_service_event *e)
 {
     const bool all = e->type == HARK_SERVICE_RESUMED;

@@ -1,5 +1,5 @@
-/* service/facts.h: facts that processes make durable: decisions of waves, the recovery line, the
- * end of recovery. A part of service.h. */
+/* service/facts.h: takes the facts that processes make durable: decisions of waves, the recovery
+ * line, the end of recovery. A part of service.h. */
 #ifndef HARK_SERVICE_FACTS_H
 #define HARK_SERVICE_FACTS_H
 
@@ -20,7 +20,7 @@ HARK_COLD int hark_service_answer(struct hark_service *s, bool ok, struct hark_s
     return HARK_OK;
 }
 
-/* The next map comes into force with wave `id`; room for the old map has been reserved. */
+/* Brings the next map into force with wave `id`; room for the old map has been reserved. */
 static inline void hark_service_map(struct hark_service *s, uint64_t id)
 {
     for (uint32_t r = 0; r < s->ranks; r++) {
@@ -37,7 +37,7 @@ static inline void hark_service_map(struct hark_service *s, uint64_t id)
     s->proposed = 0;
 }
 
-/* HARK_FACT_WAVE: the wave is decided as soon as the record is durable. */
+/* Takes HARK_FACT_WAVE: the wave is decided as soon as the record is durable. */
 HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_effects *fx)
 {
     const uint64_t last = hark_service_wave(&s->head, s->peer, 0);
@@ -59,7 +59,7 @@ HARK_COLD int hark_service_decide(struct hark_service *s, struct hark_service_ef
     return HARK_OK;
 }
 
-/* DURABLE after hark_service_decide: `ok` confirms the decision; else it is undone. */
+/* Takes DURABLE after hark_service_decide: `ok` confirms the decision; else it is undone. */
 HARK_COLD int hark_service_decided_now(
     struct hark_service *s, bool ok, struct hark_service_effects *fx)
 {
@@ -78,8 +78,8 @@ HARK_COLD int hark_service_decided_now(
     return hark_service_answer(s, true, fx);
 }
 
-/* HARK_FACT_BACK, HARK_FACT_LINE: a rank rolls back too, to its checkpoint s->id. Its later
- * decisions are undone, and remembered in `begun` (N-11). */
+/* Takes HARK_FACT_BACK and HARK_FACT_LINE: a rank rolls back too, to its checkpoint s->id. Its
+ * later decisions are undone, and remembered in `begun` (N-11). */
 HARK_COLD int hark_service_back(struct hark_service *s, struct hark_service_effects *fx)
 {
     int status = hark_pool_reserve(&s->head, &hark_service_shape, &s->pool, 1);
@@ -94,8 +94,8 @@ HARK_COLD int hark_service_back(struct hark_service *s, struct hark_service_effe
     return hark_service_look(s, fx);
 }
 
-/* HARK_FACT_DONE: recovery of s->peer, or of all, is over. At the end of all, undone checkpoints
- * are forgotten: the re-execution has passed them. */
+/* Takes HARK_FACT_DONE: recovery of s->peer, or of all, is over. When the recovery of all is over,
+ * undone checkpoints are forgotten: the re-execution has passed them. */
 HARK_COLD int hark_service_done(struct hark_service *s, struct hark_service_effects *fx)
 {
     for (uint32_t r = hark_service_begins(s); r < hark_service_ends(s); r++) {

@@ -98,7 +98,7 @@ struct hark_service_restart { /* the fields of a rank's RESTARTED */
 
 /* Queries of a protocol, without a service. A unit is the set of ranks that roll back together when
  * one of them dies. */
-/* False: the first failure ends the job. */
+/* True if the protocol survives failures; else the first failure ends the job. */
 HARK_FN bool hark_service_survives(const struct hark_protocol *protocol);
 /* True if a unit is a cluster. Other protocols ignore clusters. */
 HARK_FN bool hark_service_by_cluster(const struct hark_protocol *protocol);
@@ -115,38 +115,38 @@ HARK_FN bool hark_service_waves_all(const struct hark_protocol *protocol, uint32
  * *e points to them. */
 HARK_FN void hark_service_failed(const struct hark *p, struct hark_event *e, uint32_t *down,
     struct hark_incarnation *inc, struct hark_decision *wave);
-/* Incarnation, epoch and checkpoint with which `rank` restarts now (HARK_RECOVERY: no checkpoint).
- */
+/* Returns the incarnation, epoch and checkpoint with which `rank` restarts now (HARK_RECOVERY: no
+ * checkpoint). */
 HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank);
-/* RESTARTED.undone: writes the undone checkpoints of `rank` later than the one that it restarts
+/* Writes RESTARTED.undone: the undone checkpoints of `rank` later than the one that it restarts
  * from, ascending, the first `room` of them. Returns how many there are. */
 HARK_FN uint32_t hark_service_undone(
     const struct hark *p, uint32_t rank, uint64_t *id, uint32_t room);
 
-/* The recovery epoch. */
+/* Returns the recovery epoch. */
 HARK_FN uint32_t hark_service_epoch(const struct hark *p);
-/* The incarnation of a rank, or of HARK_RECOVERY. */
+/* Returns the incarnation of a rank, or of HARK_RECOVERY. */
 HARK_FN uint32_t hark_service_incarnation(const struct hark *p, uint32_t rank);
 /* True if the rank is in D, the set of ranks that roll back until their recovery is over. */
 HARK_FN bool hark_service_is_down(const struct hark *p, uint32_t rank);
 HARK_FN uint32_t hark_service_down(const struct hark *p); /* how many ranks are in D */
-/* The lowest of the ranks that checkpoint together with `rank`. */
+/* Returns the lowest of the ranks that checkpoint together with `rank`. */
 HARK_FN uint32_t hark_service_leader(const struct hark *p, uint32_t rank);
 /* True if the two ranks checkpoint together. */
 HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b);
-/* The n-th newest decided checkpoint of `rank` that is kept, n from 0; 0: none, or the initial
- * state. */
+/* Returns the n-th newest decided checkpoint of `rank` that is kept, n from 0; 0: none, or the
+ * initial state. */
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n);
-/* How many checkpoints of `rank` were ever decided, counted up to `generations`. While there are
- * fewer, the initial state is kept too. */
+/* Returns how many checkpoints of `rank` were ever decided, counted up to `generations`. While
+ * there are fewer, the initial state is kept too. */
 HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank);
 /* True if the two ranks roll back together, by the current map. */
 HARK_FN bool hark_service_mates(const struct hark *p, uint32_t a, uint32_t b);
-/* The wave that brought the current map into force; 0: the map is the configuration's. */
+/* Returns the wave that brought the current map into force; 0: the map is the configuration's. */
 HARK_FN uint64_t hark_service_mapped(const struct hark *p);
-/* The cluster of a rank in the current map. */
+/* Returns the cluster of a rank in the current map. */
 HARK_FN uint32_t hark_service_cluster(const struct hark *p, uint32_t rank);
-/* The cluster of a rank in the proposed map; UINT32_MAX: none is proposed. */
+/* Returns the cluster of a rank in the proposed map; UINT32_MAX: none is proposed. */
 HARK_FN uint32_t hark_service_next(const struct hark *p, uint32_t rank);
 /* True if the last failure led to a checkpoint older than the current map: all ranks rolled back.
  */
@@ -260,13 +260,13 @@ static inline uint64_t *hark_service_walk(
     return hark_chunk(&s->head, &s->pool, here.chunk)->word + here.slot * q->width;
 }
 
-/* The kept checkpoints of those that checkpoint together with `rank`. */
+/* Returns the kept checkpoints of the ranks that checkpoint together with `rank`. */
 static inline struct hark_queue *hark_service_waves(struct hark_service *s, uint32_t rank)
 {
     return &hark_service_row(s, hark_service_leader(&s->head, rank))->waves;
 }
 
-/* The n-th newest, n from 0; 0: there are fewer. */
+/* Returns the n-th newest checkpoint of the list, n from 0; 0: there are fewer. */
 static inline uint64_t hark_service_nth(
     const struct hark_service *s, const struct hark_queue *q, uint32_t n)
 {
@@ -276,7 +276,7 @@ static inline uint64_t hark_service_nth(
     return *hark_queue_next(&s->head, &s->pool, q, &at);
 }
 
-/* Adds `id`; a chunk has been reserved. False if it was there. */
+/* Adds `id` to the list; a chunk has been reserved. False if the list had it. */
 static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q, uint64_t id)
 {
     struct hark_place at = hark_queue_begin(q);
@@ -293,7 +293,7 @@ static inline bool hark_service_add(struct hark_service *s, struct hark_queue *q
     return true;
 }
 
-/* Removes first .. end - 1. */
+/* Removes checkpoints first .. end - 1. */
 static inline void hark_service_forget(
     struct hark_service *s, struct hark_queue *q, uint64_t first, uint64_t end)
 {
@@ -359,7 +359,7 @@ HARK_FN uint32_t hark_service_down(const struct hark *p)
     return hark_service_of(p)->down;
 }
 
-/* The lowest rank of its cluster. */
+/* Returns the lowest rank of the cluster of `rank`. */
 static inline uint32_t hark_service_first(const struct hark_service *s, uint32_t rank)
 {
     return hark_service_at(s, hark_service_at(s, rank)->cluster)->first;
@@ -532,7 +532,7 @@ HARK_FN int hark_service_init(struct hark *p, uint64_t bytes, const struct hark_
     return HARK_OK;
 }
 
-/* True if it can be a list of checkpoints. */
+/* True if the queue can be a list of checkpoints. */
 static inline bool hark_service_ascends(const struct hark_service *s, const struct hark_queue *q)
 {
     struct hark_place at = hark_queue_begin(q);
