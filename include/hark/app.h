@@ -69,8 +69,8 @@ int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info
  * A request of a send counts as completed: a test of it waits until the message needs `data` no
  * more, so that its outcome does not depend on timing. */
 int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request);
-/* Messages are matched in wait or test, in the order in which the receives were posted. `data` must
- * stay valid until then. */
+/* Posts a receive. Messages are matched in wait or test, in the order in which the receives were
+ * posted. `data` must stay valid until then. */
 int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request);
 /* Waits until the request is completed; *request is NULL afterwards. Waiting for NULL returns at
  * once. */
@@ -114,8 +114,8 @@ int hark_gather(const void *data, size_t length, void *all, int root);
 int hark_scatter(const void *all, void *data, size_t length, int root);
 /* As hark_gather, but every process gets `all`. */
 int hark_allgather(const void *data, size_t length, void *all);
-/* Part i of `data`, of `length` bytes, goes to rank i; part i of `all` is what rank i sent to this
- * process. The two must not overlap. */
+/* Exchanges parts: part i of `data`, of `length` bytes, goes to rank i; part i of `all` is what
+ * rank i sent to this process. The two must not overlap. */
 int hark_alltoall(const void *data, void *all, size_t length);
 
 /* Names memory that belongs to checkpoints: `length` bytes at `at` under `id`, which is at most

@@ -35,10 +35,10 @@ extern "C" {
 
 /* The interface of a protocol. struct hark_protocol documents each function and its errors. */
 HARK_FN uint64_t hark_camel_size(const struct hark_config *config);
-/* HARK_EINVAL also for an invalid tree: its root is not a member, or a rank is out of range.
- * (Cycles and repeated members are not detected; hark_tree_binomial and its like make none.)
- * HARK_EINVAL also for a group that reduces with more than one copy: complete reductions are kept
- * only at the root and one of its children, and both may be lost together. */
+/* Makes the initial state. HARK_EINVAL also for an invalid tree: its root is not a member, or a
+ * rank is out of range. (Cycles and repeated members are not detected; hark_tree_binomial and its
+ * like make none.) HARK_EINVAL also for a group that reduces with more than one copy: complete
+ * reductions are kept only at the root and one of its children, and both may be lost together. */
 HARK_FN int hark_camel_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_camel_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);

@@ -157,11 +157,12 @@ const struct hark *hark_driver_core(const struct hark_driver *d);
  * HARK_D_ESYSTEM: the image cannot be read. */
 int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_t inc,
     const struct hark_region **region, uint32_t *count);
-/* Before hark_driver_restart, after a ROLLBACK: `kept` is what hark_driver_snapshot wrote for the
- * earlier incarnation. The bytes must stay valid until the restart returns. */
+/* Gives the next hark_driver_restart what hark_driver_snapshot wrote for the earlier incarnation,
+ * after a ROLLBACK. The bytes must stay valid until the restart returns. */
 void hark_driver_kept(struct hark_driver *d, struct hark_bytes kept);
-/* Before hark_driver_restart: the checkpoints beyond `id` that are undone, ascending, from the
- * failure service (RESTARTED.undone). The array must stay valid until the restart returns. */
+/* Gives the next hark_driver_restart the checkpoints beyond its `id` that are undone, ascending,
+ * from the failure service (RESTARTED.undone). The array must stay valid until the restart
+ * returns. */
 void hark_driver_again(struct hark_driver *d, const uint64_t *id, uint32_t count);
 /* Writes the packed state of the core if it fits into `room`; returns its length. */
 uint64_t hark_driver_snapshot(const struct hark_driver *d, void *to, uint64_t room);

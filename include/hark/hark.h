@@ -146,7 +146,7 @@ enum hark_event_type {
     HARK_LOOK,
     /* The application has reached its next checkpoint call, and waits in it for RESUME. */
     HARK_CHECKPOINT_POINT,
-    /* What CAPTURE or PERSIST asked for is durable, or failed. */
+    /* CAPTURE's image or PERSIST's fact is durable, or storing it failed or was refused. */
     HARK_STORED,
     /* The embedder has combined the operands, as a COMBINE with part HARK_COMBINE_REPLY asked, and
      * the result is in the log. */

@@ -74,7 +74,7 @@ HARK_FN int hark_recovery_init(struct hark *p, uint64_t bytes, const struct hark
     return HARK_OK;
 }
 
-/* NotifyPhase: releases phases up to the lowest one of an orphan that is not sent again yet; the
+/* NotifyPhase: releases phases up to the lowest phase of an orphan that is not sent again yet; the
  * released phase only rises. With the exact gate RELEASE is also sent when only the frontier has
  * `moved`.                                                                       Alg. 4 l. 16-24 */
 static inline void hark_recovery_notify_phase(struct hark_recovery *s, bool moved)

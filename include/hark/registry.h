@@ -163,7 +163,7 @@ HARK_FN const struct hark_option *hark_option_at(unsigned i)
     return NULL;
 }
 
-/* A protocol made for groups has no option that asks for them. */
+/* A protocol made for groups has no option that asks for them, and uses them always. */
 HARK_FN bool hark_protocol_groups(const struct hark_protocol *protocol, bool asked)
 {
     if (!(protocol->traits & HARK_TRAIT_GROUPS)) return false;

@@ -52,10 +52,10 @@ extern "C" {
 /* The interface of a protocol. struct hark_protocol documents each function and its errors. Without
  * a cluster each process is a team of its own. */
 HARK_FN uint64_t hark_team_size(const struct hark_config *config);
-/* HARK_EINVAL also for HARK_TEAM_LOST with more than one copy; for groups without HARK_WAVES_ALL;
- * in the cases of hark_camel_init; and for a group that reduces if my team is not one connected
- * piece of the group's tree, or if a member of the root's team other than the root has a child
- * outside the team. */
+/* Makes the initial state. HARK_EINVAL also for HARK_TEAM_LOST with more than one copy; for groups
+ * without HARK_WAVES_ALL; in the cases of hark_camel_init; and for a group that reduces if my team
+ * is not one connected piece of the group's tree, or if a member of the root's team other than the
+ * root has a child outside the team. */
 HARK_FN int hark_team_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_team_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);
@@ -110,7 +110,7 @@ HARK_FN int hark_team_names(const struct hark *p, uint64_t *cursor, struct hark_
     return hark_scmel_names(p, cursor, run);
 }
 
-/* The checks of scmel.h. */
+/* Makes the checks of scmel.h. */
 HARK_FN const char *hark_team_violated(const struct hark *p)
 {
     return hark_scmel_violated(p);

@@ -67,8 +67,8 @@ static const struct hark_field hark_owed_fields[] = {HARK_FIELD(struct hark_owed
     HARK_FIELD(struct hark_owed, creator, "recver"), HARK_FIELD(struct hark_owed, first, "rsn"),
     HARK_FIELD(struct hark_owed, last, "rsn")};
 
-/* Bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1 also k
- * holders u32, as rank + 1. */
+/* Returns the bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1
+ * also k holders u32, as rank + 1. */
 static inline uint32_t hark_det_bytes(uint32_t k)
 {
     return 28 + (k > 1 ? 4 * k : 0);

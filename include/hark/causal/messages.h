@@ -145,7 +145,7 @@ static inline bool hark_scmel_transmit(
     return true;
 }
 
-/* True, with the begin of the log moved past it, if the message needs no log: one inside a team
+/* True, with the start of the log moved past it, if the message needs no log: one inside a team
  * that is transmitted at once, because the sender rolls back whenever the receiver does. */
 static inline bool hark_scmel_unlogged(struct hark_scmel_channel *c)
 {

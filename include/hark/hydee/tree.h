@@ -35,7 +35,7 @@ static inline bool hark_hydee_is_below(const struct hark_hydee *s, uint32_t rank
     return rank > 0 && rank < s->endpoint.ranks && (rank - 1) / s->tree.fan == s->endpoint.me;
 }
 
-/* The number of processes directly below me. */
+/* Returns the number of processes directly below me. */
 static inline uint32_t hark_hydee_below(const struct hark_hydee *s)
 {
     uint64_t first = (uint64_t)s->tree.fan * s->endpoint.me + 1;

@@ -18,14 +18,14 @@ extern "C" {
  * `member` are close in the tree. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_binomial(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t *parent);
-/* The same for a tree in which each member has at most `k` children, k >= 1; `member` is in the
- * order of levels. HARK_EINVAL: the root is no member, or k is 0. */
+/* As hark_tree_binomial, for a tree in which each member has at most `k` children, k >= 1; `member`
+ * is in the order of levels. HARK_EINVAL: the root is no member, or k is 0. */
 HARK_FN int hark_tree_kary(
     const uint32_t *member, uint32_t count, uint32_t root, uint32_t k, uint32_t *parent);
-/* The same for teams; of[rank] is the team. Neighbours in `member` that are of one team form a
- * piece: a binomial tree below its first member (in the root's team, below the root). The first
- * members form a binomial tree too. So each piece is entered by one edge. In the root's team only
- * the root has children in other teams. HARK_EINVAL: the root is no member. */
+/* As hark_tree_binomial, for teams; of[rank] is the team. Neighbours in `member` that are of one
+ * team form a piece: a binomial tree below its first member (in the root's team, below the root).
+ * The first members form a binomial tree too. So each piece is entered by one edge. In the root's
+ * team only the root has children in other teams. HARK_EINVAL: the root is no member. */
 HARK_FN int hark_tree_teams(
     const uint32_t *member, uint32_t count, uint32_t root, const uint32_t *of, uint32_t *parent);
 /* True if the protocol `team` can reduce along the tree: each team is one piece of it, and in the

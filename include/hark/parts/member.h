@@ -1,6 +1,6 @@
-/* parts/member.h: what all member protocols have in common: begin and end of a step, the accept
- * rule, delivery by positions, failure announcements, restart from an image. Line numbers are those
- * of HydEE (IPDPS 2012), Algorithms 1-3.
+/* parts/member.h: the parts that all member protocols have in common, from the start of a step, the
+ * accept rule and delivery by positions to failure announcements and restart from an image. Line
+ * numbers are those of HydEE (IPDPS 2012), Algorithms 1-3.
  */
 #ifndef HARK_PARTS_MEMBER_H
 #define HARK_PARTS_MEMBER_H

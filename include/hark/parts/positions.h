@@ -211,8 +211,8 @@ static inline bool hark_pairs_answered(const struct hark *p, const struct hark_t
     return true;
 }
 
-/* Content of a POS: u32 contexts, u32 0, then rows {ctx u16, 0 u16, 0 u32, sent u64, recv u64,
- * perhaps one more u64, digest u64}. */
+/* Returns the bytes of a row of POS, which has u32 contexts, u32 0, then rows {ctx u16, 0 u16,
+ * 0 u32, sent u64, recv u64, perhaps one more u64, digest u64}. */
 static inline uint32_t hark_pos_width(const struct hark_exchange *x)
 {
     return x->also ? 40 : 32;

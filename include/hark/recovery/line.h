@@ -9,7 +9,7 @@
  *   for the others; then, until nothing changes, for each message i -> j of epoch e:
  *   if it is not logged and was received in an epoch >= RL[j], i rolls back to the image that began
  *   e;
- *   if it is not acknowledged, e >= RL[j] and j's image has not received it, the same (N-1).
+ *   if it is not acknowledged, e >= RL[j] and j's image lacks it, i rolls back likewise (N-1).
  *
  * An unlogged message was received in no later epoch than it was sent in. So no step leads below
  * the lowest RL[f]: there is no domino effect.

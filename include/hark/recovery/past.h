@@ -1,5 +1,5 @@
-/* recovery/past.h: the exact gate: for each process, which of its sends are in the causal past of a
- * message.
+/* recovery/past.h: the exact gate, by which a message waits in a recovery until the orphans in its
+ * causal past are sent again.
  *
  * This is not in the paper. A scalar phase makes false dependencies, and programs whose sets of
  * receives vary may deadlock in recovery (E24). With the exact gate every message carries V: for

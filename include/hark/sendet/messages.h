@@ -10,10 +10,10 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
-/* True if the gate lets message ssn of this phase leave now. Messages that a rolled-back process
- * sends anew (beyond sent_at_failure) may have the released phase; all others must be below it. The
- * others may depend on an orphan of their own phase, because an unlogged orphan does not raise the
- * phase of its receiver (U-6). */
+/* True if the gate, which delays messages in a recovery until RELEASE covers their phase, lets
+ * message ssn leave now. Messages that a rolled-back process sends anew (beyond sent_at_failure)
+ * may have the released phase; all others must be below it. The others may depend on an orphan of
+ * their own phase, because an unlogged orphan does not raise the phase of its receiver (U-6). */
 static inline bool hark_sendet_may(
     const struct hark_sendet *s, const struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase)
 {

@@ -1,5 +1,5 @@
-/* service/facts.h: takes the facts that processes make durable: decisions of waves, the recovery
- * line, the end of recovery. A part of service.h. */
+/* service/facts.h: takes the facts that processes make durable, which are decisions of waves, the
+ * recovery line, and the end of recovery. A part of service.h. */
 #ifndef HARK_SERVICE_FACTS_H
 #define HARK_SERVICE_FACTS_H
 
