@@ -73,7 +73,7 @@ struct hark_awaited {
     bool done; /* a message has been delivered into it; then: */
     uint32_t source;
     int64_t tag, mask; /* `tag` is now the message's */
-    uint64_t length;   /* of the payload; bytes beyond `room` are dropped */
+    uint64_t length;   /* of the payload, at most `room`; a longer one is handed up */
     uint64_t ssn;
     void *data;
     uint64_t room;

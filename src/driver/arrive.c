@@ -149,7 +149,8 @@ static inline bool received(
     const int64_t tag = (int64_t)hark_get64(at + core);
     const uint32_t source = source_of(f);
     if (hark_get16(at + 2) != r->ctx || source != f->from || ((tag ^ r->tag) & r->mask) ||
-        (r->from != source && r->from != HARK_RECOVERY) || (payload == NULL && f->length))
+        (r->from != source && r->from != HARK_RECOVERY) || (payload == NULL && f->length) ||
+        f->length > r->room)
         return false;
     if (d->receive(d->core, (struct hark_bytes){at, core}) != HARK_OK) return false;
     d->awaited = NULL;
@@ -158,9 +159,8 @@ static inline bool received(
     r->tag = tag;
     r->length = f->length;
     r->ssn = hark_get64(at + 24);
-    const uint64_t bytes = f->length < r->room ? f->length : r->room;
-    if (bytes == 8) memcpy(r->data, payload, 8); /* without a call */
-    else if (bytes) memcpy(r->data, payload, bytes);
+    if (f->length == 8) memcpy(r->data, payload, 8); /* without a call */
+    else if (f->length) memcpy(r->data, payload, f->length);
     struct hark_driver_figures *figures = d->figures;
     driver_count(&figures->frames_in, 1);
     driver_count(&figures->deliveries, 1);

@@ -36,9 +36,8 @@ struct outgoing { /* a frame that the transport has not taken yet */
     struct hark_outgoing frame;
     enum payload_from from;
     struct hark_name name;
-    uint32_t *left;   /* of the caller that waits until it has left: how many still have not */
-    uint8_t *copy;    /* FROM_COPY: the payload */
-    uint64_t counted; /* bytes of it that are in hark_driver.queued */
+    uint32_t *left; /* of the caller that waits until it has left: how many still have not */
+    uint8_t *copy;  /* FROM_COPY: the payload */
     uint8_t header[];
 };
 struct outqueue {
@@ -197,8 +196,6 @@ void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t 
 /* The SEND whose frames count down `left` has failed: they are for nobody. */
 void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left);
 void hark_driver_outgoing_free(struct hark_driver *d);
-/* What waits of the SEND whose frames count down `left` is copied, if not too much waits. */
-int hark_driver_outgoing_copy(struct hark_driver *d, const uint32_t *left);
 
 int hark_driver_retain(
     struct hark_driver *d, const struct hark_name *name, const struct subject *subject);

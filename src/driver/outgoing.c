@@ -21,7 +21,7 @@ static void outgoing_done(struct hark_driver *d, struct outgoing *o)
     if (o->frame.stays && o->frame.done && d->transport->ops->withdraw)
         d->transport->ops->withdraw(d->transport, &o->frame);
     if (o->left) --*o->left;
-    d->queued -= sizeof *o + o->frame.header.length + o->counted;
+    d->queued -= sizeof *o + o->frame.header.length;
     free(o->copy);
     free(o);
 }
@@ -295,21 +295,6 @@ void hark_driver_outgoing_forget(struct hark_driver *d, uint32_t rank, uint32_t 
 void hark_driver_outgoing_abandon(struct hark_driver *d, const uint32_t *left)
 {
     for (uint32_t i = d->waiting_count; i-- > 0;) forget(d, d->waiting[i], 0, left);
-}
-
-int hark_driver_outgoing_copy(struct hark_driver *d, const uint32_t *left)
-{
-    for (uint32_t i = 0; i < d->waiting_count; i++)
-        for (struct outgoing *o = d->out[d->waiting[i]]->head; o; o = o->next) {
-            uint64_t bytes = o->frame.part[0].length;
-            if (o->left != left || d->queued + bytes > d->queued_most) continue;
-            int status = copy_of_own(d, o);
-            if (status < 0) return status;
-            d->queued += o->counted = bytes;
-            --*o->left;
-            o->left = NULL;
-        }
-    return HARK_D_OK;
 }
 
 void hark_driver_outgoing_free(struct hark_driver *d)

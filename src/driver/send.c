@@ -170,9 +170,7 @@ int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t t
 int hark_driver_send_start(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length, uint32_t *left)
 {
-    int status = start(d, to, ctx, tag, payload, length, left);
-    if (status < 0 || *left == 0 || length > LONG_PAYLOAD) return status;
-    return hark_driver_outgoing_copy(d, left);
+    return start(d, to, ctx, tag, payload, length, left);
 }
 
 int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int64_t tag,

@@ -356,7 +356,7 @@ static void get_request(uint8_t *kept)
     if (is_new && t) t->o.references++;
     r->type = t;
     r->receive = (struct hark_request){0};
-    r->left = 0; /* what it sent is in the image, if it was not received before */
+    r->left = NULL; /* what it sent has left this process, or is in the log */
     hark_mpi_request_again(r);
     if (of[15]) hark_mpi_request_forget(r);
     get(&r->status, sizeof r->status);

@@ -177,7 +177,7 @@ struct request {
     bool forgotten; /* freed by the program before it was done */
     bool done;      /* its status is there */
     bool cancelled;
-    uint32_t left;               /* frames of its send that need the buffer: hark_app_sent() */
+    uint32_t *left; /* NULL, or the frames of its send that need the buffer: hark_app_sent() */
     struct request *next;        /* of those that are forgotten */
     MPI_Status status;           /* MPI_ERROR: of this request */
     struct hark_request receive; /* of a receive */

@@ -4,9 +4,6 @@
 
 struct request hark_mpi_request_done;
 
-/* Messages above this wait in the program's memory, shorter ones are copied if they have to. */
-enum { LATER_BYTES = 16 << 10 };
-
 struct request *hark_mpi_request_new(struct comm *c)
 {
     struct request *r = hark_mpi_new(KIND_REQUEST, sizeof *r);
@@ -16,10 +13,25 @@ struct request *hark_mpi_request_new(struct comm *c)
     return r;
 }
 
+/* Nothing of its send is in the buffer any more. */
+static void sent(struct request *r)
+{
+    if (__builtin_expect(r->left == NULL, 1)) return;
+    hark_app_sent(r->left);
+    free(r->left);
+    r->left = NULL;
+}
+
+static uint32_t *left_of(struct request *r)
+{
+    if (r->left == NULL) r->left = hark_mpi_memory(sizeof *r->left);
+    return r->left;
+}
+
 void hark_mpi_request_release(struct request *r)
 {
     if (r->o.predefined) return;
-    hark_app_sent(&r->left);
+    sent(r);
     if (r->collective) hark_mpi_collective_free(r->collective);
     if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
     if (r->comm) hark_mpi_comm_release(r->comm);
@@ -83,7 +95,7 @@ static int start_send(struct request *r)
     hark_mpi_status_empty(&r->status);
     if (r->peer == MPI_PROC_NULL) return HARK_A_OK;
     int status = hark_mpi_send_start(
-        r->comm, r->buffer, r->count, r->type, r->peer, r->tag, r->synchronous, &r->left);
+        r->comm, r->buffer, r->count, r->type, r->peer, r->tag, r->synchronous, left_of(r));
     if (status < 0 || !r->synchronous) return status;
     hark_mpi_request_post(r);
     return status;
@@ -157,7 +169,7 @@ void hark_mpi_request_wait(struct request *r, const char *call)
 int hark_mpi_request_finish(MPI_Request *handle, struct request *r, MPI_Status *status)
 {
     int error = r->status.MPI_ERROR;
-    hark_app_sent(&r->left);
+    sent(r);
     if (r->what == REQUEST_GENERALIZED) error = hark_mpi_generalized_query(r);
     if (status != MPI_STATUS_IGNORE) {
         int kept = status->MPI_ERROR;
@@ -201,23 +213,21 @@ static struct request *make(struct comm *c, void *buffer, size_t count, struct t
 static int start_standard(struct comm *c, const void *buffer, size_t count, struct type *t,
     int dest, int tag, MPI_Request *request)
 {
-    uint32_t left = 0;
-    if (count * t->size > LATER_BYTES) {
-        struct request *r = make(c, (void *)(uintptr_t)buffer, count, t, dest, tag, start_send);
-        int status = start_send(r);
-        if (status >= 0 && r->left) {
-            *request = HANDLE(MPI_Request, r);
-            return status;
-        }
-        hark_mpi_request_release(r);
-        if (status < 0) return status;
-    } else {
-        int status = hark_mpi_send_start(c, buffer, count, t, dest, tag, false, &left);
-        if (status < 0) return status;
-        hark_app_sent(&left);
+    static uint32_t *spare; /* what the message counts down has its place before it is known whether
+                               that is needed */
+    if (spare == NULL) spare = hark_mpi_memory(sizeof *spare);
+    int status = hark_mpi_send_start(c, buffer, count, t, dest, tag, false, spare);
+    if (__builtin_expect(*spare == 0, 1)) {
+        *request = HANDLE(MPI_Request, &hark_mpi_request_done);
+        return status;
     }
-    *request = HANDLE(MPI_Request, &hark_mpi_request_done);
-    return HARK_A_OK;
+    struct request *r = hark_mpi_request_new(c);
+    r->what = REQUEST_SEND;
+    r->active = r->done = true;
+    r->left = spare;
+    spare = NULL;
+    *request = HANDLE(MPI_Request, r);
+    return status;
 }
 
 #define ISEND(suffix, count_type, name)                                                            \
@@ -284,9 +294,10 @@ static int exchange(struct comm *c, const void *out, size_t out_count, struct ty
     bool replaces = out == in->buffer;
     if (!replaces) start_receive(in);
     if (dest != MPI_PROC_NULL)
-        status = hark_mpi_send_start(c, out, out_count, out_type, dest, out_tag, false, &in->left);
+        status =
+            hark_mpi_send_start(c, out, out_count, out_type, dest, out_tag, false, left_of(in));
     if (replaces) {
-        hark_app_sent(&in->left);
+        sent(in);
         start_receive(in);
     }
     *request = HANDLE(MPI_Request, in);

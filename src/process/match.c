@@ -104,8 +104,7 @@ static bool deliver(struct hark_request *r, struct hark_message *m)
         atomic_store_explicit(&P.slot->caught_up_ns, hark_process_now(), memory_order_relaxed);
         hark_app.catch_up = 0;
     }
-    hark_app.unobserved = !hark_prologue.recording && !P.trace && !P.recorder && !P.setup.kill_at &&
-                          !hark_app.catch_up;
+    hark_app.unobserved = !P.trace && !P.recorder && !P.setup.kill_at && !hark_app.catch_up;
     if (P.setup.kill_at && hark_driver_figures(P.driver)->deliveries == P.setup.kill_at) {
         kill(getpid(), SIGKILL); /* asked for on the command line: to see recovery */
         pause();
@@ -340,8 +339,14 @@ static inline void take_awaited(struct hark_request *r, const struct hark_awaite
 {
     hark_queue_unpost(r);
     r->info = (struct hark_info){(int)a->source, (int32_t)a->tag, a->length};
-    r->status = a->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;
+    r->status = HARK_A_OK; /* one that is too long comes the other way */
     r->done = true;
+    if (__builtin_expect(hark_prologue.recording, 0))
+        hark_prologue_delivered(&(struct hark_message){.from = a->source,
+            .tag = a->tag,
+            .ctx = hark_app_channel(r->ctx),
+            .length = a->length,
+            .payload = r->data});
     delivered();
 }
 

@@ -146,6 +146,45 @@ static void stays_near(void **state)
     ring_unmap(w.ring, w.size);
 }
 
+/* Bursts that are larger than the first pages: after a few of them the writer does not go back
+ * before they have room, and after many small ones it stays at the beginning again. */
+static void goes_as_far_as_bursts_need(void **state)
+{
+    (void)state;
+    enum { BURST = 25, BYTES = 1000 };
+    struct ring_writer w;
+    struct ring_reader r;
+    struct ring_record *record = NULL;
+    struct ring_read read = {0};
+    open_ring(&w, &r);
+    unsigned full = 0, late = 0;
+    for (unsigned burst = 0; burst < 200; burst++) {
+        for (unsigned i = 0; i < BURST; i++) {
+            uint64_t need = ring_need(RING_FIRST, BYTES);
+            if ((w.tail & (w.size - 1)) >= w.rewind) ring_rewind(&w, BYTES);
+            while (ring_reserve(&w, need, &record) != RING_OK) {
+                full++;
+                late += burst >= 20;
+                while (ring_next(&r, &read) == RING_OK) ring_done(&r, &read);
+            }
+            ring_publish(&w, record, need, RING_FIRST, BYTES);
+        }
+        while (ring_next(&r, &read) == RING_OK) ring_done(&r, &read);
+    }
+    assert_true(full > 0);
+    assert_in_range(late, 0, 6); /* it tries now and then whether less is enough */
+    assert_true(w.window > RING_WINDOW && w.window <= w.size / 4);
+    for (unsigned i = 0; i < 1000000 && w.window > RING_WINDOW; i++) {
+        uint64_t need = ring_need(RING_FIRST, 40);
+        if ((w.tail & (w.size - 1)) >= w.rewind) ring_rewind(&w, 8);
+        assert_int_equal(ring_reserve(&w, need, &record), RING_OK);
+        ring_publish(&w, record, need, RING_FIRST, 40);
+        while (ring_next(&r, &read) == RING_OK) ring_done(&r, &read);
+    }
+    assert_int_equal(w.window, RING_WINDOW);
+    ring_unmap(w.ring, w.size);
+}
+
 /* What the reader says cannot be: refused, whatever it is. */
 static void impossible_heads(void **state)
 {
@@ -219,6 +258,7 @@ int main(void)
         cmocka_unit_test(two_threads),
         cmocka_unit_test(fill_and_empty),
         cmocka_unit_test(stays_near),
+        cmocka_unit_test(goes_as_far_as_bursts_need),
         cmocka_unit_test(impossible_heads),
         cmocka_unit_test(nobody_oversleeps),
     };

@@ -39,7 +39,8 @@ int ring_make(struct ring_writer *w, const struct segment_name *name, struct pro
             .data = (uint8_t *)(ring + 1),
             .size = size,
             .backed = RING_FIRST_PAGE - sizeof *ring,
-            .rewind = RING_WINDOW};
+            .rewind = RING_WINDOW,
+            .window = RING_WINDOW};
         if (segment_publish(descriptor, name) == 0) return RING_OK;
         int why = errno;
         ring_unmap(ring, size);
@@ -116,15 +117,29 @@ int ring_grow(struct ring_writer *w, uint64_t need)
 void ring_rewind(struct ring_writer *w, uint64_t bytes)
 {
     uint64_t at = w->tail & (w->size - 1), skip = w->size - at;
-    w->rewind = at + RING_WINDOW / 2;              /* if not now, then soon */
-    if (at < RING_WINDOW) w->rewind = RING_WINDOW; /* it has come round by itself */
+    w->rewind = at + w->window / 2;            /* if not now, then soon */
+    if (at < w->window) w->rewind = w->window; /* it has come round by itself */
     if (at < 4 * bytes) return;
     if (w->tail + skip + at / 2 - w->head > w->size) {
         uint64_t head = atomic_load_explicit(&w->ring->head, memory_order_acquire);
         if (head > w->tail || head < w->head) return; /* ring_make_room() will say so */
         w->head = head;
     }
-    if (w->tail + skip + at / 2 - w->head <= w->size) ring_skip(w, at, skip);
+    if (w->tail + skip + at / 2 - w->head > w->size) return;
+    if (w->window > RING_WINDOW && ++w->calm == RING_CALM) {
+        w->window /= 2;
+        w->calm = 0;
+    }
+    ring_skip(w, at, skip);
+    w->back = w->tail;
+}
+
+/* There was no room, for what was left out when it went back still counts: it goes farther next
+ * time. */
+static void widen(struct ring_writer *w)
+{
+    w->calm = 0;
+    if (w->window < w->size / 4 && w->head < w->back) w->window *= 2;
 }
 
 /* Is there room for so many bytes more? RING_OK, RING_FULL, RING_CORRUPT. */
@@ -152,6 +167,7 @@ int ring_make_room(struct ring_writer *w, uint64_t need, uint64_t skip)
 {
     uint64_t at = w->tail & (w->size - 1);
     int status = has_room(w, skip + need + RING_LINE);
+    if (status == RING_FULL) widen(w);
     if (status != RING_OK && (status == RING_CORRUPT || w->tail >= w->again)) return status;
     uint64_t up_to = skip ? w->size : at + need + RING_LINE;
     if (up_to > w->size) up_to = w->size;

@@ -11,8 +11,10 @@
  *
  * The reader publishes how far it has read (`head`) in steps, so its line seldom moves. A reader
  * that keeps up lets the writer go back to the beginning early, so that the two work on few lines,
- * which stay in the nearest caches; the whole ring is used only when there is that much to hold.
- * Whatever stands in shared memory is read once and checked before use.
+ * which stay in the nearest caches. But until the reader has followed, a writer that has gone back
+ * has no more room than it had used. If it fills that it goes farther the next times, and less far
+ * again when it does not; so the whole ring is used when there is that much to hold. Whatever
+ * stands in shared memory is read once and checked before use.
  */
 #ifndef HARK_SHM_RING_H
 #define HARK_SHM_RING_H
@@ -31,6 +33,7 @@
 #define RING_SIZE_MAX (256u * 1024 * 1024)
 #define RING_WINDOW                                                                                \
     (8u * 1024)               /* the writer goes back to the beginning after this much, if it can */
+#define RING_CALM       64u   /* times that it goes back without being full, until half is enough */
 #define RING_STRIDE     1024u /* the reader publishes how far it is in such steps */
 #define RING_RESERVE    (64u * 1024) /* memory is taken in such pieces on the first lap */
 #define RING_FIRST_PAGE 4096u        /* what it begins with, the ring's own words included */
@@ -79,6 +82,9 @@ struct ring_writer {
     uint64_t head;   /* as last seen */
     uint64_t backed; /* bytes of data with memory behind them; UINT64_MAX: all */
     uint64_t rewind; /* the place from which on to try to go back */
+    uint64_t window; /* how far it goes before that: more where the ring was full for it */
+    uint64_t back;   /* `tail` when it last went back */
+    uint32_t calm;   /* how often it has gone back since it was full */
     uint64_t leave;  /* bytes that are left to others: no more is taken where less would be free. 0:
                         take all */
     uint64_t again;  /* where to ask for memory again after it was refused */
@@ -139,7 +145,7 @@ static inline void ring_skip(struct ring_writer *w, uint64_t at, uint64_t skip)
     atomic_store_explicit(ring_word(w->data, at),
         (uint32_t)(skip - sizeof(struct ring_record)) << 2 | RING_SKIP, memory_order_release);
     w->tail += skip;
-    w->rewind = RING_WINDOW;
+    w->rewind = w->window;
 }
 
 /* Where the next record may be written: *record. RING_OK, RING_FULL, RING_CORRUPT (what stands in
