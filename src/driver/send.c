@@ -82,6 +82,7 @@ static inline int send_started(struct hark_driver *d, int status, uint64_t lengt
 HARK_COLD int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length, uint32_t *left)
 {
+    *left = 0;
     struct subject subject = {.payload = payload, .length = length, .tag = tag, .left = left};
     struct hark_event e = {.type = HARK_SEND};
     e.u.send.peer = to;
@@ -97,6 +98,9 @@ HARK_COLD int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t
     return send_started(d, status, length, left);
 }
 
+/* Beside a status. NOT_USUAL: nothing has happened. STARTED: see hark_driver_send_start(). */
+enum { NOT_USUAL = 1, STARTED = 2 };
+
 /* The core has posted a message, and the transport has not taken it at once. */
 HARK_COLD int post_later(struct hark_driver *d, const struct hark_posting *m,
     const struct hark_posted *posted, int64_t tag, const void *payload, uint32_t *left)
@@ -106,27 +110,28 @@ HARK_COLD int post_later(struct hark_driver *d, const struct hark_posting *m,
         .name = {m->peer, m->ctx, HARK_OUT, HARK_PROCESS, posted->ssn},
         .header = {d->fx.bytes, posted->header_length},
         .determinants = posted->determinants};
+    *left = 0;
     struct subject subject = {.payload = payload, .length = m->length, .tag = tag, .left = left};
     int status = hark_driver_transmit(d, &x, &subject);
     if (status >= 0 && posted->retain) status = hark_driver_retain(d, &x.name, &subject);
     status = send_started(d, status, m->length, left);
-    return status < 0 ? status : HARK_D_OK; /* it is sent, whatever else has moved */
+    return status < 0 ? status : STARTED; /* whatever else has moved */
 }
 
-/* A message that is as most are: no step, and no effects. HARK_D_OK or a failure; or 1, and nothing
- * has happened. */
-static inline int send_usual(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
+/* A message that is as most are: no step, and no effects. HARK_D_OK or a failure; or one of the two
+ * above. */
+HARK_HOT int send_usual(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length, uint32_t *left)
 {
     if (d->post == NULL || d->waiting_count | d->polling || to == d->me || length >= LENT_PAYLOAD)
-        return 1;
+        return NOT_USUAL;
     struct hark_posted posted;
     const struct hark_posting m = {.peer = to,
         .ctx = ctx,
         .length = length,
         .digest = d->digest ? digest_of(payload, length, tag) : 0};
     uint8_t *header = d->fx.bytes;
-    if (d->post(d->core, &m, header, &posted) != HARK_OK) return 1;
+    if (d->post(d->core, &m, header, &posted) != HARK_OK) return NOT_USUAL;
     hark_put64(header + posted.header_length, (uint64_t)tag);
     struct hark_outgoing f = {.to = to, .inc = posted.inc};
     f.header.at = header;
@@ -150,27 +155,26 @@ static inline int send_usual(struct hark_driver *d, uint32_t to, uint16_t ctx, i
     return HARK_D_OK;
 }
 
-static inline int start(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
+int hark_driver_send_start(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length, uint32_t *left)
 {
     *left = 0;
     if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
     int status = send_usual(d, to, ctx, tag, payload, length, left);
-    return status <= 0 ? status : send_to(d, HARK_PROCESS, to, ctx, tag, payload, length, left);
+    if (status == NOT_USUAL) status = send_to(d, HARK_PROCESS, to, ctx, tag, payload, length, left);
+    return status < 0 ? status : HARK_D_OK;
 }
 
 int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length)
 {
     uint32_t left;
-    int status = start(d, to, ctx, tag, payload, length, &left);
-    return status < 0 || left == 0 ? status : hark_driver_sent(d, &left);
-}
-
-int hark_driver_send_start(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
-    const void *payload, uint64_t length, uint32_t *left)
-{
-    return start(d, to, ctx, tag, payload, length, left);
+    if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    int status = send_usual(d, to, ctx, tag, payload, length, &left);
+    if (__builtin_expect(status <= 0, 1)) return status;
+    if (status == NOT_USUAL)
+        status = send_to(d, HARK_PROCESS, to, ctx, tag, payload, length, &left);
+    return status < 0 ? status : hark_driver_sent(d, &left);
 }
 
 int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, int64_t tag,

@@ -356,21 +356,20 @@ static inline void count_traffic(int to, size_t length)
             memory_order_relaxed);
 }
 
-/* What every send does; the rest of it, by the driver, is `waits` or not. */
-static inline int send_message(
-    const void *data, size_t length, int to, uint16_t ctx, int tag, bool waits, uint32_t *left)
+/* HARK_A_OK; 1: it was sent long ago; or why it cannot be sent. */
+static inline int may_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
     if (tag < 0 && (ctx < HARK_APP_CONTEXTS || tag & HARK_APP_MARK)) return HARK_A_ETAG;
-    if (__builtin_expect(hark_prologue.replaying, 0)) return HARK_A_OK; /* it was sent long ago */
-    int status = ready_to_send(data, length);
-    if (status < 0) return status;
-    const uint16_t channel = hark_app_channel(ctx);
-    const int64_t wire_tag = hark_app_wire_tag(ctx, tag);
-    check_sent(waits ? hark_driver_send(P.driver, (uint32_t)to, channel, wire_tag, data, length)
-                     : hark_driver_send_start(
-                           P.driver, (uint32_t)to, channel, wire_tag, data, length, left));
+    if (__builtin_expect(hark_prologue.replaying, 0)) return 1;
+    return ready_to_send(data, length);
+}
+
+static inline int note_sent(
+    int status, const void *data, size_t length, int to, uint16_t ctx, int tag)
+{
+    check_sent(status);
     count_traffic(to, length);
     if (__builtin_expect(P.recorder != NULL, 0))
         hark_recorder_sent(P.recorder, (uint32_t)to, ctx, tag, data, length);
@@ -379,13 +378,21 @@ static inline int send_message(
 
 int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
 {
-    return send_message(data, length, to, ctx, tag, true, NULL);
+    int status = may_send(data, length, to, ctx, tag);
+    if (__builtin_expect(status != HARK_A_OK, 0)) return status < 0 ? status : HARK_A_OK;
+    status = hark_driver_send(
+        P.driver, (uint32_t)to, hark_app_channel(ctx), hark_app_wire_tag(ctx, tag), data, length);
+    return note_sent(status, data, length, to, ctx, tag);
 }
 
 int hark_app_start(const void *data, size_t length, int to, uint16_t ctx, int tag, uint32_t *left)
 {
+    int status = may_send(data, length, to, ctx, tag);
     *left = 0;
-    return send_message(data, length, to, ctx, tag, false, left);
+    if (__builtin_expect(status != HARK_A_OK, 0)) return status < 0 ? status : HARK_A_OK;
+    status = hark_driver_send_start(P.driver, (uint32_t)to, hark_app_channel(ctx),
+        hark_app_wire_tag(ctx, tag), data, length, left);
+    return note_sent(status, data, length, to, ctx, tag);
 }
 
 void hark_app_sent(uint32_t *left)

@@ -334,6 +334,16 @@ static inline struct hark_awaited awaited_by(const struct hark_request *r)
         .room = r->room};
 }
 
+HARK_COLD void record_awaited(const struct hark_request *r, const struct hark_awaited *a)
+{
+    const struct hark_message m = {.from = a->source,
+        .tag = a->tag,
+        .ctx = hark_app_channel(r->ctx),
+        .length = a->length,
+        .payload = r->data};
+    hark_prologue_delivered(&m);
+}
+
 /* The driver has delivered into *a: r is done. */
 static inline void take_awaited(struct hark_request *r, const struct hark_awaited *a)
 {
@@ -341,12 +351,7 @@ static inline void take_awaited(struct hark_request *r, const struct hark_awaite
     r->info = (struct hark_info){(int)a->source, (int32_t)a->tag, a->length};
     r->status = HARK_A_OK; /* one that is too long comes the other way */
     r->done = true;
-    if (__builtin_expect(hark_prologue.recording, 0))
-        hark_prologue_delivered(&(struct hark_message){.from = a->source,
-            .tag = a->tag,
-            .ctx = hark_app_channel(r->ctx),
-            .length = a->length,
-            .payload = r->data});
+    if (__builtin_expect(hark_prologue.recording, 0)) record_awaited(r, a);
     delivered();
 }
 
@@ -423,12 +428,16 @@ int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, stru
 {
     int status = valid(data, room, from, tag);
     if (status < 0) return status;
-    struct hark_request r = {.data = data,
-        .room = room,
-        .from = from,
-        .tag = tag,
-        .mask = hark_app_mask(tag, ctx),
-        .ctx = ctx};
+    struct hark_request r; /* what is not set here is not read: this is on the way of a message */
+    r.data = data;
+    r.room = room;
+    r.from = from;
+    r.tag = tag;
+    r.mask = hark_app_mask(tag, ctx);
+    r.ctx = ctx;
+    r.done = r.reserved = false;
+    r.land = NULL;
+    r.left = 0;
     hark_queue_post(&r);
     hark_app_complete(&r, "hark_recv");
     if (info) *info = r.info;

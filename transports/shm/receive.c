@@ -91,7 +91,7 @@ int meet_announced(struct end *e)
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Of a record: it stays where it is, to be looked at again. */
-enum { PUT_OFF = 2 };
+enum { PUT_OFF = -1000 };
 
 static void arrived(struct end *e, const struct hark_frame *frame, const void *payload)
 {
@@ -118,6 +118,7 @@ static int begin_long(struct end *e, struct in *in, const struct hark_frame *fra
     in->place = e->sink.place(e->sink.self, &in->frame);
     if (in->place) memcpy(in->place, part, (size_t)length);
     in->got = in->first = length;
+    in->waited = in->idle;
     if (in->waited) in->began = direct_now();
     return 0;
 }
@@ -164,6 +165,7 @@ static int offered(
     struct end *e, struct in *in, struct hark_frame *frame, const uint8_t *at, uint64_t length)
 {
     struct direct_offer *offer = (struct direct_offer *)(uintptr_t)at;
+    in->put_off = NULL;
     if (length != sizeof *offer) return RING_CORRUPT;
     uint32_t state = atomic_load_explicit(&offer->state, memory_order_acquire);
     if (state == DIRECT_WITHDRAWN) return 0;
@@ -253,9 +255,6 @@ static int rest(struct end *e, struct in *in, const struct ring_read *read)
 static int drain(struct end *e, struct in *in, bool *corrupt)
 {
     bool one = in->idle;
-    in->idle = false;
-    if (!in->half) in->waited = one && !in->put_off;
-    in->put_off = NULL;
     struct ring_read read;
     int count = 0, status;
     uint64_t enough = in->reader.head + in->reader.size;
@@ -265,10 +264,10 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
                      : read.kind == RING_REST ? rest(e, in, &read)
                                               : 0;
         if (__builtin_expect(status < 0, 0)) {
+            if (status == PUT_OFF) break;
             *corrupt = status == RING_CORRUPT;
             return *corrupt ? count : status;
         }
-        if (__builtin_expect(status == PUT_OFF, 0)) break;
         count += status;
         bool enough_for_now = one && status > 0;
         if (__builtin_expect(ring_done(&in->reader, &read), 0)) {
@@ -280,6 +279,7 @@ static int drain(struct end *e, struct in *in, bool *corrupt)
         }
         if (enough_for_now || e->head.enough) break;
     }
+    in->idle = false;
     return count;
 }
 
