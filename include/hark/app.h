@@ -70,7 +70,7 @@ int hark_recv(void *data, size_t room, int from, int tag, struct hark_info *info
  * more, so that its outcome does not depend on timing. */
 int hark_isend(const void *data, size_t length, int to, int tag, struct hark_request **request);
 /* Posts a receive. Messages are matched in wait or test, in the order in which the receives were
- * posted. `data` must stay valid until then. */
+ * posted. `data` must stay valid until then, and its bytes may change from this call on. */
 int hark_irecv(void *data, size_t room, int from, int tag, struct hark_request **request);
 /* Waits until the request is completed; *request is NULL afterwards. Waiting for NULL returns at
  * once. */

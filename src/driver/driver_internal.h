@@ -137,6 +137,7 @@ struct subject {
     const void *payload; /* SEND */
     uint64_t length;
     int64_t tag;
+    uint64_t done;                  /* SEND: what the transport has taken already */
     uint32_t *left;                 /* frames of this SEND that the transport has not taken yet */
     const struct hark_frame *frame; /* ARRIVE: from the transport (header without envelope) */
     void *arrived;                  /* its payload */

@@ -16,10 +16,15 @@ static struct outqueue *queue_of(struct hark_driver *d, uint32_t rank)
     return *q;
 }
 
+static void give_up(struct hark_driver *d, struct hark_outgoing *f)
+{
+    if (f->stays && f->done && d->transport->ops->withdraw)
+        d->transport->ops->withdraw(d->transport, f);
+}
+
 static void outgoing_done(struct hark_driver *d, struct outgoing *o)
 {
-    if (o->frame.stays && o->frame.done && d->transport->ops->withdraw)
-        d->transport->ops->withdraw(d->transport, &o->frame);
+    give_up(d, &o->frame);
     if (o->left) --*o->left;
     d->queued -= sizeof *o + o->frame.header.length;
     free(o->copy);
@@ -206,6 +211,7 @@ int hark_driver_transmit(
             f.part[0].at = subject->payload;
             f.part[0].length = subject->length;
             f.stays = subject->left != NULL; /* then the send waits until all have it */
+            f.done = subject->done;
         }
         uint8_t *envelope = d->fx.bytes + (x->header.at - d->fx.bytes) + x->header.length; /* spare
                                                                                               bytes
@@ -226,6 +232,7 @@ int hark_driver_transmit(
     }
     keep_whole(&f); /* if it waits behind others, too */
     int status = enqueue(d, &f, from, &x->name, subject->left);
+    if (status < 0) give_up(d, &f);
     return status >= 0 && first && is_long ? hark_driver_flush(d) : status;
 }
 

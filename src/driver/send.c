@@ -75,7 +75,10 @@ static inline int send_started(struct hark_driver *d, int status, uint64_t lengt
     }
     driver_count(&d->figures->messages, 1);
     driver_count(&d->figures->bytes, length);
-    return d->self_head ? hark_driver_self(d) : HARK_D_OK;
+    if (d->self_head == NULL) return HARK_D_OK;
+    status = hark_driver_self(d);
+    if (status < 0) hark_driver_outgoing_abandon(d, left);
+    return status;
 }
 
 /* Through the door of the core. Out of line: most sends need no more than send_usual(). */
@@ -101,9 +104,10 @@ HARK_COLD int send_to(struct hark_driver *d, uint8_t kind, uint32_t to, uint16_t
 /* Beside a status. NOT_USUAL: nothing has happened. STARTED: see hark_driver_send_start(). */
 enum { NOT_USUAL = 1, STARTED = 2 };
 
-/* The core has posted a message, and the transport has not taken it at once. */
+/* The core has posted a message, and the transport has taken `done` bytes of it, not all. */
 HARK_COLD int post_later(struct hark_driver *d, const struct hark_posting *m,
-    const struct hark_posted *posted, int64_t tag, const void *payload, uint32_t *left)
+    const struct hark_posted *posted, int64_t tag, const void *payload, uint64_t done,
+    uint32_t *left)
 {
     const struct hark_transmit x = {.peer = m->peer,
         .inc = posted->inc,
@@ -111,7 +115,8 @@ HARK_COLD int post_later(struct hark_driver *d, const struct hark_posting *m,
         .header = {d->fx.bytes, posted->header_length},
         .determinants = posted->determinants};
     *left = 0;
-    struct subject subject = {.payload = payload, .length = m->length, .tag = tag, .left = left};
+    struct subject subject = {
+        .payload = payload, .length = m->length, .tag = tag, .left = left, .done = done};
     int status = hark_driver_transmit(d, &x, &subject);
     if (status >= 0 && posted->retain) status = hark_driver_retain(d, &x.name, &subject);
     status = send_started(d, status, m->length, left);
@@ -139,7 +144,7 @@ HARK_HOT int send_usual(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_
     f.part[0].at = payload;
     f.part[0].length = length;
     if (d->transport->ops->send(d->transport, &f) != HARK_T_OK)
-        return post_later(d, &m, &posted, tag, payload, left);
+        return post_later(d, &m, &posted, tag, payload, f.done, left);
     HARK_POINT("sent", d->me);
     struct hark_driver_figures *figures = d->figures;
     driver_count(&figures->frames_out, 1);

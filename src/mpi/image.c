@@ -356,6 +356,7 @@ static void get_request(uint8_t *kept)
     if (is_new && t) t->o.references++;
     r->type = t;
     r->receive = (struct hark_request){0};
+    if (!is_new) free(r->left);
     r->left = NULL; /* what it sent has left this process, or is in the log */
     hark_mpi_request_again(r);
     if (of[15]) hark_mpi_request_forget(r);
@@ -377,6 +378,7 @@ static void get_requests(void)
         if (kept[at]) continue;
         if (r->type) hark_mpi_type_release(r->type);
         if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
+        free(r->left);
         hark_mpi_delete(&r->o);
     }
     free(kept);

@@ -408,6 +408,8 @@ extern struct request hark_mpi_request_done; /* of sends: there is nothing to wa
 void hark_mpi_request_release(struct request *r);
 /* Is it complete? Without waiting, and without telling the protocol that it was not. */
 bool hark_mpi_request_try(struct request *r);
+/* Waits until nothing of its send is in the buffer any more. */
+void hark_mpi_request_sent(struct request *r);
 void hark_mpi_request_wait(struct request *r, const char *call);
 
 /* The program has waited for it, or tested it: its results, and what becomes of its handle. The

@@ -13,8 +13,7 @@ struct request *hark_mpi_request_new(struct comm *c)
     return r;
 }
 
-/* Nothing of its send is in the buffer any more. */
-static void sent(struct request *r)
+void hark_mpi_request_sent(struct request *r)
 {
     if (__builtin_expect(r->left == NULL, 1)) return;
     hark_app_sent(r->left);
@@ -31,7 +30,7 @@ static uint32_t *left_of(struct request *r)
 void hark_mpi_request_release(struct request *r)
 {
     if (r->o.predefined) return;
-    sent(r);
+    hark_mpi_request_sent(r);
     if (r->collective) hark_mpi_collective_free(r->collective);
     if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
     if (r->comm) hark_mpi_comm_release(r->comm);
@@ -169,7 +168,7 @@ void hark_mpi_request_wait(struct request *r, const char *call)
 int hark_mpi_request_finish(MPI_Request *handle, struct request *r, MPI_Status *status)
 {
     int error = r->status.MPI_ERROR;
-    sent(r);
+    hark_mpi_request_sent(r);
     if (r->what == REQUEST_GENERALIZED) error = hark_mpi_generalized_query(r);
     if (status != MPI_STATUS_IGNORE) {
         int kept = status->MPI_ERROR;
@@ -297,7 +296,7 @@ static int exchange(struct comm *c, const void *out, size_t out_count, struct ty
         status =
             hark_mpi_send_start(c, out, out_count, out_type, dest, out_tag, false, left_of(in));
     if (replaces) {
-        sent(in);
+        hark_mpi_request_sent(in);
         start_receive(in);
     }
     *request = HANDLE(MPI_Request, in);

@@ -342,6 +342,7 @@ int PMPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
             *flag = 0;
             return MPI_SUCCESS;
         }
+    hark_mpi_request_sent(r); /* the program may write to the buffer when it hears this */
     if (r->what == REQUEST_GENERALIZED) hark_mpi_generalized_query(r);
     if (status != MPI_STATUS_IGNORE) *status = r->status;
     return MPI_SUCCESS;

@@ -23,11 +23,13 @@ ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *here, unsigned lo
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
     const struct iovec *there, unsigned long m, unsigned long flags);
 
-static enum { HONEST, FORBIDDEN, SHORT, OTHER_PROOF, WITHDRAWN } kernel;
+enum kernel { HONEST, FORBIDDEN, SHORT, OTHER_PROOF, WITHDRAWN };
+static enum kernel kernel;
 static unsigned calls;
 static struct hark_transport *end[2];
 static struct hark_outgoing out;
 static uint8_t payload[LENGTH];
+static char job[41];
 
 ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
     const struct iovec *there, unsigned long m, unsigned long flags)
@@ -74,7 +76,6 @@ static void broken(void *self, const struct hark_frame *frame, void *at)
 static int begin(void **state)
 {
     (void)state;
-    static char job[41];
     snprintf(job, sizeof job, "direct-%ld", (long)getpid());
     for (uint32_t i = 0; i < 2; i++) {
         struct hark_transport_config config = {
@@ -140,7 +141,7 @@ static void refused(void **state)
 {
     (void)state;
     for (int how = FORBIDDEN; how <= OTHER_PROOF; how++) {
-        kernel = how;
+        kernel = (enum kernel)how;
         calls = placed = arrived_count = broken_count = 0;
         offer();
         assert_int_equal(poll_receiver(), 0);
@@ -170,6 +171,59 @@ static void given_up_meanwhile(void **state)
     kernel = HONEST;
     send_whole();
     assert_int_equal(arrived_count, 1);
+}
+
+static bool wanted = true;
+
+static void *place_if_wanted(void *self, const struct hark_frame *frame)
+{
+    return wanted || !frame->offered ? place(self, frame) : NULL;
+}
+
+/* Nobody wants the payload, and its sender does something else: the receiver takes it before it
+ * falls asleep, or after it has looked often. */
+static void taken_at_last(void **state)
+{
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        struct end *e = (struct end *)end[1];
+        e->sink.place = place_if_wanted;
+        wanted = false;
+        offer();
+        assert_int_equal(poll_receiver(), 0);
+        assert_int_equal(placed, 0);
+        if (sleeps) {
+            assert_int_equal(hark_shm_transport.wait(end[1], -1), HARK_T_OK);
+            assert_int_equal(poll_receiver(), 1);
+        } else {
+            unsigned looks = 0;
+            while (poll_receiver() == 0) assert_true(++looks < 1000);
+            assert_true(looks > 10);
+        }
+        assert_memory_equal(received, payload, LENGTH);
+        assert_int_equal(hark_shm_transport.send(end[0], &out), HARK_T_OK);
+        offer(); /* the next one is put off again */
+        assert_int_equal(poll_receiver(), 0);
+        wanted = true;
+        assert_int_equal(poll_receiver(), 1);
+        assert_int_equal(hark_shm_transport.send(end[0], &out), HARK_T_OK);
+        (void)over(state);
+        (void)begin(state);
+    }
+}
+
+/* The receiver closes while it may take a payload: nothing waits for it any more. */
+static void receiver_closes(void **state)
+{
+    offer();
+    hark_shm_transport.close(end[1]);
+    struct end *e = (struct end *)end[0];
+    int status = hark_shm_transport.send(end[0], &out);
+    assert_true(status == HARK_T_EGONE || status == HARK_T_OK);
+    assert_int_equal(e->offers, 0);
+    assert_int_equal(e->stalled, 0);
+    hark_shm_transport.close(end[0]);
+    hark_shm_transport.sweep(job, NULL);
+    (void)begin(state);
 }
 
 /* The ways are tried in turn, and then the faster one is taken; now and then the other one. */
@@ -222,7 +276,7 @@ static void as_preferred(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(one_copy), TEST(refused), TEST(given_up_meanwhile),
-        TEST(the_faster_way), TEST(as_preferred)};
+        TEST(taken_at_last), TEST(receiver_closes), TEST(the_faster_way), TEST(as_preferred)};
     alarm(120);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

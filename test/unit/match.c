@@ -489,6 +489,35 @@ static void what_came_early_makes_room(void **state)
     }
 }
 
+/* While a payload is written into the receive that is waited for, no other gets one that the first
+ * would take if the writing ended for nothing. */
+static void what_is_being_written_may_not_come(void **state)
+{
+    (void)state;
+    struct receive any = {.from = HARK_ANY_SOURCE, .tag = 0}, named = {.from = 1, .tag = 0};
+    struct hark_info info;
+    message(2, 0, LONGEST, PLACED);
+    message(1, 0, LONGEST, AT_ONCE);
+    message(1, 0, 7, HELD);
+    assert_int_equal(hark_irecv(any.data, LONGEST, HARK_ANY_SOURCE, 0, &any.request), HARK_A_OK);
+    assert_int_equal(hark_irecv(named.data, LONGEST, 1, 0, &named.request), HARK_A_OK);
+    hark_app.waiting = any.request;
+    begin(0);
+    assert_ptr_equal(world.sent[0].place, any.data);
+    world.next = 1;
+    hand_up();
+    assert_null(world.sent[1].place);
+    assert_null(named.request->early);
+    hark_app_unplace(NULL, any.data); /* its sender has died */
+    hark_app.waiting = NULL;
+    assert_int_equal(hark_wait(&any.request, &info), HARK_A_OK);
+    any.got = 1;
+    compare(&any, &info);
+    assert_int_equal(hark_wait(&named.request, &info), HARK_A_OK);
+    named.got = 2;
+    compare(&named, &info);
+}
+
 /* In a replay a message is seen before others are taken that came before it the first time. */
 static void what_a_look_saw_does_not_stand_in_the_way(void **state)
 {
@@ -897,6 +926,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_long_message_does_not_overtake_what_was_held, setup),
         cmocka_unit_test_setup(what_came_early_makes_room, setup),
+        cmocka_unit_test_setup(what_is_being_written_may_not_come, setup),
         cmocka_unit_test_setup(what_a_look_saw_does_not_stand_in_the_way, setup),
         cmocka_unit_test_setup(what_a_look_saw_is_received, setup),
         cmocka_unit_test_setup(what_was_seen_stays_before_what_was_not, setup),

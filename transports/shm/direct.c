@@ -52,7 +52,7 @@ bool direct_copy(const struct direct_offer *offer, void *to, uint64_t length)
  * is forgotten, and one during which the process did not run does not count. */
 static void learn(uint32_t *time, uint8_t *count, uint64_t seen)
 {
-    uint64_t before = *count == 0 ? UINT32_MAX : *time + *time / 16 + 1;
+    uint64_t before = *count == 0 ? UINT32_MAX : (uint64_t)*time + *time / 16 + 1;
     if (seen < before) before = seen;
     *time = before < UINT32_MAX ? (uint32_t)before : UINT32_MAX;
     if (*count < UINT8_MAX) ++*count;

@@ -46,6 +46,8 @@ struct in { /* from one sender; made when its ring is found */
     const uint8_t *source;              /* where its payload is, if not in the ring */
     uint64_t got;                       /* bytes of its payload */
     struct lent_list lent;              /* pieces of the sender that were met */
+    uint32_t put_off_count;             /* looks at it */
+    bool insist;                        /* it is taken although nobody wants it yet */
     const struct direct_offer *put_off; /* the first record is this offer, which nobody wants yet */
     bool waited;           /* it was empty when looked at, and the next look found this frame */
     uint64_t began, first; /* nanoseconds, and bytes of its payload that came first */

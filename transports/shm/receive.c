@@ -168,14 +168,21 @@ static int offered(
     in->put_off = NULL;
     if (length != sizeof *offer) return RING_CORRUPT;
     uint32_t state = atomic_load_explicit(&offer->state, memory_order_acquire);
-    if (state == DIRECT_WITHDRAWN) return 0;
+    if (state == DIRECT_WITHDRAWN) {
+        in->insist = false;
+        in->put_off_count = 0;
+        return 0;
+    }
     if (state != DIRECT_OFFERED) return RING_CORRUPT;
-    frame->offered = true;
+    frame->offered = !in->insist && in->put_off_count++ < DIRECT_PATIENCE;
     void *place = e->sink.place(e->sink.self, frame);
-    frame->offered = false;
-    if (place) return take(e, in, frame, offer, place);
-    in->put_off = offer;
-    return PUT_OFF;
+    if (!place) {
+        in->put_off = offer;
+        return PUT_OFF;
+    }
+    frame->offered = in->insist = false;
+    in->put_off_count = 0;
+    return take(e, in, frame, offer, place);
 }
 
 /* A frame whose payload lies where its sender keeps it. */

@@ -467,7 +467,10 @@ HARK_COLD int send_seldom(struct end *e, struct out *out, struct hark_outgoing *
 {
     struct lent_place place;
     int status = SEND_OTHERWISE;
-    if (out->gone) return HARK_T_EGONE;
+    if (out->gone) {
+        if (out->offer) shm_withdraw(&e->head, o);
+        return HARK_T_EGONE;
+    }
     if ((o->done != 0) != (out->half || out->offer)) return HARK_T_EINVAL;
     bool kept = o->keep && lent_find(&e->lent, o->keep, length, &place);
     if (out->offer) status = send_offered(e, out, o);

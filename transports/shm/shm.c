@@ -340,13 +340,26 @@ static void fall_asleep(struct end *e, int milliseconds)
     atomic_store(&e->bell->asleep, 0);
 }
 
+/* Who is about to fall asleep takes what it has put off: its sender may be busy with other things,
+ * and what it sent before may be behind that. True if there is something. */
+static bool insists(struct end *e)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < e->in_count; i++) {
+        struct in *in = e->in[i];
+        if (in->put_off == NULL || in->insist) continue;
+        in->insist = any = true;
+    }
+    return any;
+}
+
 static int shm_wait(struct hark_transport *t, int milliseconds)
 {
     struct end *e = (struct end *)t;
     e->turn++;
     if (!something_to_do(e) && milliseconds != 0 && !comes_soon(e)) {
         if (e->offers > 0 && !e->late) e->late = true; /* to be withdrawn: send_offered() */
-        else fall_asleep(e, milliseconds);
+        else if (!insists(e)) fall_asleep(e, milliseconds);
     }
     if (atomic_load_explicit(&e->woken, memory_order_relaxed)) atomic_exchange(&e->woken, 0);
     return HARK_T_OK;
