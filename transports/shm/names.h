@@ -46,5 +46,10 @@
 #define shm_send             hark_shm_send
 #define shm_behind           hark_shm_behind
 #define shm_poll             hark_shm_poll
+#define shm_withdraw         hark_shm_withdraw
+#define direct_now           hark_shm_direct_now
+#define direct_open          hark_shm_direct_open
+#define direct_copy          hark_shm_direct_copy
+#define direct_measured      hark_shm_direct_measured
 
 #endif
