@@ -136,6 +136,17 @@ static void one_copy(void **state)
     assert_int_equal(hark_shm_transport.send(end[0], &out), HARK_T_OK);
 }
 
+/* What is taken already is nothing to sleep over: nobody would wake the sender again. */
+static void taken_before_the_wait(void **state)
+{
+    (void)state;
+    offer();
+    assert_int_equal(poll_receiver(), 1);
+    for (int i = 0; i < 5; i++) assert_int_equal(hark_shm_transport.wait(end[0], -1), HARK_T_OK);
+    assert_int_equal(hark_shm_transport.send(end[0], &out), HARK_T_OK);
+    assert_int_equal(((struct end *)end[0])->stalled, 0);
+}
+
 /* What cannot be copied goes through the ring, and so does all that follows. */
 static void refused(void **state)
 {
@@ -275,8 +286,9 @@ static void as_preferred(void **state)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, begin, over)
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(one_copy), TEST(refused), TEST(given_up_meanwhile),
-        TEST(taken_at_last), TEST(receiver_closes), TEST(the_faster_way), TEST(as_preferred)};
+    const struct CMUnitTest tests[] = {TEST(one_copy), TEST(taken_before_the_wait), TEST(refused),
+        TEST(given_up_meanwhile), TEST(taken_at_last), TEST(receiver_closes), TEST(the_faster_way),
+        TEST(as_preferred)};
     alarm(120);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
