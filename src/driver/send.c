@@ -26,8 +26,8 @@ static int wait_a_round(struct hark_driver *d)
 {
     int said = d->hooks.waiting ? d->hooks.waiting(d->hooks.self) : 0;
     if (said < 0) return said;
-    /* What left is looked at first: the answer to it is better taken when this send has returned
-     * and a receive waits. */
+    /* The queues come first: the answer to a frame that has left is better taken when this send has
+     * returned and a receive waits. */
     uint64_t left = d->left;
     int status = hark_driver_flush(d);
     if (status < 0 || d->left != left) return status;

@@ -82,8 +82,8 @@ static void from_each(struct collective *x)
 }
 
 /* Allgather and alltoall: to each, and from each. Receives are posted first, so that what comes
- * finds its place; in place that memory still has what is to be sent. Who comes next is sent to
- * first, so that not all send to the same process at once. */
+ * finds its place; in place that memory still has what is to be sent. Each process sends first to
+ * the rank behind its own, so that not all send to the same process at once. */
 static void all_to_all(struct collective *x)
 {
     struct call *k = &x->k;

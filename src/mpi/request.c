@@ -284,8 +284,8 @@ COUNTS(REQUEST_MADE, Recv_init, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, st
 /* ---- both at once: MPI 4 ----------------------------------------------------------------------
  */
 
-/* The request is the receive's, and that of the send until it is completed. What replaces the
- * buffer may come only when the message has left it. */
+/* The request is the receive's, and that of the send until it is completed. If one buffer is for
+ * both, the receive is posted when the message has left it. */
 static int exchange(struct comm *c, const void *out, size_t out_count, struct type *out_type,
     int dest, int out_tag, struct request *in, MPI_Request *request, const char *call)
 {

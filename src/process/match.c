@@ -193,8 +193,8 @@ static inline bool has_its_message(void)
 static struct hark_request *posted_for(uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
 {
     if (hark_app.many || hark_prologue.replaying) return NULL;
-    /* What is being written for the receive that is waited for may not come; then that one may want
-     * this message. */
+    /* The sender of a payload that is being written for the awaited receive may die; then that
+     * receive may want this message. */
     if (hark_app.waiting && hark_app.waiting->reserved) return NULL;
     struct hark_request *q = hark_queue_claimant_of(NULL, from, ctx, tag, NULL);
     if (q == NULL || q == hark_app.waiting || length > q->room || q->land ||

@@ -131,7 +131,7 @@ static void declined(void **state)
     over(&job, e);
 }
 
-/* What the caller gives up does not arrive, and the next one does. */
+/* A frame that the caller gives up does not arrive, and the next one does. */
 static void given_up(void **state)
 {
     (void)state;

@@ -7,11 +7,13 @@
  *
  *   OFFERED -> TAKING -> DONE       the receiver has copied it
  *                     -> REFUSED    it could not: the sender goes the other way, now and later
- *   OFFERED or TAKING -> WITHDRAWN  the sender needs it no more, or sends it another way. What the
- *                                   receiver copied meanwhile may be torn, and it drops that.
+ *   OFFERED or TAKING -> WITHDRAWN  the sender needs it no more, or sends it another way. The
+ *                                   receiver drops a copy that it made meanwhile: it may be torn.
  *
- * While no receive waits for the payload, or is posted for it, the receiver leaves the offer where
- * it is, and the sender withdraws it before it would fall asleep.
+ * While no receive is posted for the payload, the offer stays where it is. Either side ends that
+ * before it falls asleep: the sender withdraws the offer and sends the payload through the ring;
+ * the receiver takes the payload into other memory, because the sender may be busy with other
+ * things.
  *
  * The receiver must not read the memory of a process that has got the number of a dead sender, nor
  * what an execve() has put there. So the offer has 16 random bytes that the sender also keeps in
