@@ -1,7 +1,7 @@
 # hark: two commands for everybody, `make demo` and `make check`; each does its own set-up.
 BUILD ?= build
 
-.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-recovery-messages bench-sim coverage errata fuzz kill-matrix lines memory mutants mutants-src verify verify-large soak install clean setup
+.PHONY: all demo check bench bench-papers bench-partition bench-recovery bench-recovery-messages bench-sim bench-stall coverage errata fuzz kill-matrix lines memory mutants mutants-src verify verify-large soak install clean setup
 all: setup $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 setup:
@@ -27,6 +27,10 @@ bench-recovery: all
 bench-recovery-messages: all
 	ninja -C $(BUILD) bench/roundtrips
 	bench/recovery-messages.sh $(BUILD) $(or $(ROUNDS),3) $(MOST)
+bench-stall: all
+	ninja -C $(BUILD) bench/stall
+	@bench/machine.sh
+	bench/stall.py $(BUILD) $(or $(MOST),1024)
 bench-papers: all
 	bench/papers/hydee-table1.sh $(BUILD)/src/cli/hark $(MATRICES)
 	bench/papers/sendet-clusters.sh $(BUILD)/src/cli/hark $(MATRICES)

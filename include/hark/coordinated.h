@@ -127,7 +127,7 @@ static inline int hark_coordinated_arrive(
     struct hark_channel *c = hark_channel_make(p, &s->endpoint, h.src, h.ctx, &made);
     status = hark_accept(p, &s->endpoint, c, &h, fx);
     if (fx->at[fx->count - 1].type == HARK_HANDUP) {
-        hark_wave_arrived(&s->wave, c, fx);
+        hark_wave_arrived(p, &s->endpoint, &s->wave, c, fx);
         hark_offer_gap(c, fx);
     }
     return status;

@@ -61,6 +61,8 @@ struct hark_driver_figures {
     uint64_t frames_out, frames_in;
     uint64_t refused;
     uint64_t image_ns; /* no total: the time of the last image, from CAPTURE until it was durable */
+    uint64_t capture_ns; /* no total: for how long the program waited while it was copied, or with
+                          * no `behind` written */
 };
 
 /* A receive of the owner's that waits. The first message that fits it and arrives whole is
@@ -133,6 +135,10 @@ struct hark_driver_config {
     const struct hark_transport_ops *transport;
     struct hark_transport_config transport_config; /* the driver sets `sink` */
     struct hark_store *store;                      /* NULL: every CAPTURE fails */
+    /* Another handle of that store, for a thread of the driver: images are copied in memory and
+     * written while the program goes on, and the core has HARK_IMAGES_COPIED. All processes of a
+     * job must do the same. NULL: the program waits until its image is durable. */
+    struct hark_store *behind;
     struct hark_log_config log;
     struct hark_hooks hooks;
     struct hark_driver_figures *figures; /* NULL: the driver's own */
@@ -231,6 +237,8 @@ int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited);
  * when it has what it waited for. */
 void hark_driver_enough(struct hark_driver *d);
 void hark_driver_wake(struct hark_driver *d); /* from any thread */
+/* True while an image is being written behind the program. */
+bool hark_driver_writes(const struct hark_driver *d);
 /* Returns 1 if no frame waits to leave. */
 int hark_driver_drained(struct hark_driver *d);
 /* True if this message is in the log; *bytes is then the length of its payload. */

@@ -261,7 +261,8 @@ enum hark_effect_type {
     /* Give this fact to the failure service, and its answer to the core as STORED. */
     HARK_PERSIST,
     /* Save an image for checkpoint `id` (hark_pack(), the payloads that `names` lists, the
-     * application), then give STORED. */
+     * application), then give STORED. Nothing that belongs into it may change before it is saved,
+     * or copied. */
     HARK_CAPTURE,
     /* From now on the process can restart from checkpoint `id`. */
     HARK_COMMIT,
@@ -386,7 +387,14 @@ enum { /* flags; all processes of a job have the same */
     HARK_TEAM_LOST = 4,
     /* hydee, team: all processes checkpoint together, not each cluster for itself. */
     HARK_WAVES_ALL = 16,
-    HARK_FLAGS = HARK_DIGEST | HARK_EXACT_GATE | HARK_TEAM_LOST | HARK_WAVES_ALL /* no others */
+    /* The embedder copies at CAPTURE what belongs into the image, before it performs the next
+     * effect, and gives STORED when the image is durable. The application goes on when the images
+     * of all processes that checkpoint together are copied. sendet ignores it. */
+    HARK_IMAGES_COPIED = 32,
+    HARK_FLAGS = HARK_DIGEST | HARK_EXACT_GATE | HARK_TEAM_LOST | HARK_WAVES_ALL |
+                 HARK_IMAGES_COPIED /* no
+                                       others
+                                     */
 };
 
 enum { /* what a user's option asks of the embedder */

@@ -166,7 +166,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
     if (age != HARK_CURRENT)
         return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
     status = hark_hydee_reserve(s, 1, 2);
-    if (status >= 0 && s->wave.mode != HARK_W_RUN) status = hark_hydee_reserve_positions(s);
+    if (status >= 0 && !hark_wave_calm(&s->wave)) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
     c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */
     if (c == NULL) return HARK_EFRAME;
@@ -178,7 +178,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
             hark_runs_add(p, &s->pool, &c->rpp_index, h->ssn, hark_get64(b + 16) - h->ssn);
     }
     c->pos.recv_digest = hark_get64(b + 8);
-    hark_wave_arrived(&s->wave, &c->channel, fx);
+    hark_wave_arrived(p, &s->endpoint, &s->wave, &c->channel, fx);
     hark_offer_gap(&c->channel, fx);
     if (s->groups.count && h->ctx) hark_hydee_pass_on(s, h, b);
     return HARK_OK;
@@ -350,7 +350,7 @@ static inline int hark_hydee_step_any(
     else status = hark_hydee_step_rare(s, event, fx);
     if (status < 0 || s->gone) return status;
     if (s->wave.mode != mode) {
-        if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_hydee_captured(s);
+        if (mode < HARK_W_CAPTURED && s->wave.mode >= HARK_W_CAPTURED) hark_hydee_captured(s);
         hark_hydee_reclustered(s);
         if (s->wave.mode == HARK_W_RUN) hark_hydee_gc(s, newest != hark_hydee_newest(s));
     }

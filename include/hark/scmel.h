@@ -103,7 +103,7 @@ static inline int hark_scmel_begin(
     if (status < 0) return status;
     s->endpoint.me = c->me;
     s->endpoint.ranks = c->ranks;
-    s->wave.generations = c->generations ? c->generations : 2;
+    hark_wave_set(&s->wave, c);
     s->teams = teams;
     s->team_checkpoints_alone = teams && !(c->flags & HARK_WAVES_ALL);
     struct hark_config everybody = *c;
@@ -260,7 +260,7 @@ HARK_COLD int hark_scmel_restarted(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    uint32_t generations = s->wave.generations;
+    const struct hark_wave_settings settings = hark_wave_settings_of(&s->wave);
     struct hark_scmel *kept;
     uint64_t earlier;
     if (!hark_scmel_image_fits(s, event)) return HARK_EIMAGE;
@@ -277,7 +277,7 @@ HARK_COLD int hark_scmel_restarted(
     if (status < 0) return status;
     if (kept) hark_scmel_inherit(s, kept);
     hark_restart_wait(p, &s->endpoint);
-    hark_wave_restarted(p, &s->endpoint, &s->wave, event->u.restarted.checkpoint, generations, fx);
+    hark_wave_restarted(p, &s->endpoint, &s->wave, event->u.restarted.checkpoint, settings, fx);
     s->mode = HARK_SCMEL_COLLECT;
     s->recovering = 1;
     s->late = s->fresh = s->persisting = s->determinants_from = s->awaited = 0;
@@ -370,7 +370,7 @@ static inline int hark_scmel_step_any(
     if (status != HARK_OK || s->gone) return status;
     if (s->wave.mode != mode) {
         if (mode < HARK_W_IS_FROZEN && s->wave.mode >= HARK_W_IS_FROZEN) hark_scmel_frozen(s);
-        if (mode < HARK_W_CAPTURED && s->wave.mode == HARK_W_CAPTURED) hark_scmel_captured(s);
+        if (mode < HARK_W_CAPTURED && s->wave.mode >= HARK_W_CAPTURED) hark_scmel_captured(s);
         if (s->wave.mode != HARK_W_CAPTURED && s->groups.count) s->combine = s->busy = 1;
         bool committed = s->wave.mode == HARK_W_RUN && newest != hark_scmel_newest(s);
         if (s->wave.mode == HARK_W_RUN) hark_scmel_commit(s, committed);

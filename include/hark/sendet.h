@@ -89,6 +89,7 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->images, 1);
     if (status < 0) return status;
     s->generations = s->wave.generations;
+    s->wave.images_copied = 0;        /* an epoch that has been used cannot be undone */
     s->wave.generations = UINT32_MAX; /* other processes also decide how long an image is kept */
     s->flags = c->flags & HARK_DIGEST;
     s->epoch = c->epoch ? c->epoch : 1;

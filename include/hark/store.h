@@ -21,7 +21,8 @@ enum hark_store_status {
     HARK_S_EDAMAGED = -32, /* a wrong checksum, length, version or identity: error says which */
     HARK_S_ESYSTEM = -33,  /* a system call failed (no space, read-only, gone): error says what and
                             * where */
-    HARK_S_EINVAL = -34
+    HARK_S_EINVAL = -34,
+    HARK_S_ENOMEMORY = -35 /* hark_behind_write: no memory for a copy of the image, or no thread */
 };
 
 /* An image is a sequence of sections. A section is a tag and bytes; the writer defines the tags. */
@@ -78,6 +79,34 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
  * opens nor makes a store. HARK_S_ENONE: no directory, or no store; HARK_S_EDAMAGED,
  * HARK_S_ESYSTEM. On failure error has the reason in one line. */
 int hark_store_job(const char *path, char job[65], uint32_t *ranks, char error[256]);
+
+/* ---- images written behind the program ------------------------------------------------------ */
+
+/* Copies an image in memory, and writes the copy by a thread of its own, so that the program need
+ * not wait for the disk. The memory of the copy, an eighth larger than the largest image so far, is
+ * kept for the next one until close. */
+struct hark_behind;
+
+/* `store`: a handle that only this thread uses until hark_behind_close(); the caller closes it
+ * afterwards. `done` is called by the thread, after each image. HARK_S_ESYSTEM: no memory; then
+ * *b is NULL and error has the reason in one line. The first image starts the thread. */
+int hark_behind_open(struct hark_behind **b, struct hark_store *store, void (*done)(void *self),
+    void *self, char error[256]);
+/* Copies the sections of image `id` of `rank`, which may change when it returns, and begins to
+ * write them. Waits for the image before, if that is still being written; its result is forgotten
+ * then. HARK_S_ENOMEMORY, HARK_S_EINVAL: nothing is written. */
+int hark_behind_write(struct hark_behind *b, uint32_t rank, uint64_t id,
+    const struct hark_section *section, uint32_t count);
+/* Waits until no image is being written. */
+void hark_behind_wait(struct hark_behind *b);
+/* Returns 1 once for each image that has been written, or could not be: *status is what the store
+ * returned. Else 0. */
+int hark_behind_written(struct hark_behind *b, uint64_t *id, int *status);
+/* Returns why the last image that failed was not written, in one line. Not to be called while one
+ * is being written. */
+const char *hark_behind_error(const struct hark_behind *b);
+/* Waits for an image that is being written. b may be NULL. */
+void hark_behind_close(struct hark_behind *b);
 
 /* ---- the payload log ------------------------------------------------------------------------- */
 

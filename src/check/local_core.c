@@ -80,7 +80,8 @@ void core_new(struct lab *lab, uint32_t who)
     c.cluster = group;
     c.generations = s->generations;
     c.epoch = who < lab->ranks ? s->epoch[who] : 0;
-    c.flags |= HARK_DIGEST | (s->waves_all ? HARK_WAVES_ALL : 0);
+    c.flags |= HARK_DIGEST | (s->waves_all ? HARK_WAVES_ALL : 0) |
+               (s->images_copied ? HARK_IMAGES_COPIED : 0);
     const bool by_cluster = who < lab->ranks && hark_service_by_cluster(lab->protocol);
     for (uint32_t i = 0; by_cluster && i < lab->ranks; i++)
         if (s->cluster[i] == s->cluster[who]) group[c.cluster_count++] = (struct hark_range){i, i};

@@ -251,6 +251,7 @@ void hark_scenario_random(
             }
     s->fifo = below(&m, 3) == 0;
     s->receives_nested = seed % 4 >= 2;
+    s->images_copied = seed % 8 >= 4;
     s->core.copies = 1 + below(&m, 3);
     if (s->core.copies >= s->ranks) s->core.copies = s->ranks - 1;
     if (sums) s->core.copies = 1;

@@ -21,6 +21,7 @@ enum keyword {
     GENERATIONS,
     EPOCHS,
     WAVES,
+    IMAGES,
     RECEIVES,
     TREE,
     TREE2,
@@ -31,8 +32,8 @@ enum keyword {
     OPTION /* the first of the protocols' */
 };
 static const char *const keywords[] = {"name", "about", "protocol", "clusters", "regroup",
-    "network", "content", "generations", "epochs", "waves", "receives", "tree", "tree2", "fails",
-    "expect", "schedule"};
+    "network", "content", "generations", "epochs", "waves", "images", "receives", "tree", "tree2",
+    "fails", "expect", "schedule"};
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
@@ -397,7 +398,8 @@ static int values(struct hark_scenario_reader *r, unsigned k)
 {
     static const char *const networks[] = {"unordered", "fifo", NULL}, *const contents[] = {"fixed",
                                                                            "history", NULL};
-    static const char *const waves[] = {"all", NULL}, *const receives[] = {"nested", NULL};
+    static const char *const waves[] = {"all", NULL}, *const images[] = {"copied", NULL},
+                             *const receives[] = {"nested", NULL};
     struct hark_scenario *s = r->s;
     int which = 0;
     switch (k) {
@@ -418,6 +420,7 @@ static int values(struct hark_scenario_reader *r, unsigned k)
     case GENERATIONS: return limited(r, &s->generations, "a number from 1 to 8");
     case EPOCHS: return epochs(r);
     case WAVES: s->waves_all = true; return one_of(r, waves, "all");
+    case IMAGES: s->images_copied = true; return one_of(r, images, "copied");
     case RECEIVES: s->receives_nested = true; return one_of(r, receives, "nested");
     case TREE: return tree(r, 0);
     case TREE2: return tree(r, 1);

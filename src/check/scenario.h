@@ -17,7 +17,7 @@ enum {
     HARK_SCENARIO_SENDS = 64, /* of all processes: each has a bit in the sets of causes */
     HARK_SCENARIO_SSN = 16,   /* messages of a channel */
     HARK_SCENARIO_FAILS = 8,
-    HARK_SCENARIO_ERROR = 288
+    HARK_SCENARIO_ERROR = 320
 };
 
 enum hark_op_type {
@@ -116,6 +116,7 @@ struct hark_scenario {
     uint8_t trees;                                           /* that are given */
     bool fifo;               /* frames from one process to another arrive in order */
     bool waves_all;          /* HARK_WAVES_ALL, of protocols that take it */
+    bool images_copied;      /* HARK_IMAGES_COPIED */
     bool receives_nested;    /* a receive that waits takes a message in the midst of the OFFER that
                                 hands it up */
     struct hark_config core; /* what lines of protocols' options set, of whichever protocol; nothing

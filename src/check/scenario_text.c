@@ -115,6 +115,7 @@ static void write_text(FILE *f, const struct hark_scenario *s)
             f, "%s%u%s", rank ? " " : "epochs ", s->epoch[rank], rank + 1 == s->ranks ? "\n" : "");
     options(f, s);
     if (s->waves_all) fputs("waves all\n", f);
+    if (s->images_copied) fputs("images copied\n", f);
     if (s->receives_nested) fputs("receives nested\n", f);
     tree(f, s);
     for (uint32_t rank = 0; rank < s->ranks; rank++) {

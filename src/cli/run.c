@@ -61,6 +61,10 @@ void hark_cli_run_help(void)
         "daly:MTBF: the best\n"
         "                          interval for a failure every MTBF on average, such as daly:2h\n"
         "  --store DIR             keep checkpoints in DIR\n"
+        "  --wait-for-checkpoints  a process waits until its checkpoint is written; else it goes "
+        "on "
+        "when a copy\n"
+        "                          of it is made, which takes as much memory again\n"
         "  --resume                go on with the job in DIR, from its last checkpoints\n"
         "  --journal LIST          readings that a process gets again when it executes again: "
         "wtime, "
@@ -279,12 +283,14 @@ enum {
     MPI,
     WDIR,
     ENV,
-    TAG_OUTPUT
+    TAG_OUTPUT,
+    WAITS
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"clusters", 1, NULL, CLUSTERS}, {"transport", 1, NULL, TRANSPORT},
-    {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE}, {"resume", 0, NULL, RESUME},
+    {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
+    {"wait-for-checkpoints", 0, NULL, WAITS}, {"resume", 0, NULL, RESUME},
     {"journal", 1, NULL, JOURNAL}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
     {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
     {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
@@ -306,6 +312,7 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case TRANSPORT: return transport(a, optarg);
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
+    case WAITS: a->o.waits = true; return 0;
     case RESUME: a->o.resume = true; return 0;
     case JOURNAL: return hark_cli_journal(optarg, &a->o.journal);
     case LOG_LIMIT: return log_limit(a, optarg);

@@ -23,6 +23,7 @@ struct hark_board_slot {
     _Atomic uint64_t frames_out, frames_in; /* for quiescence: all frames, control ones too */
     _Atomic uint64_t refused;     /* by the transport: wrong key, garbage, over the limit */
     _Atomic uint64_t image_ns;    /* the last image took, from CAPTURE until it was durable */
+    _Atomic uint64_t capture_ns;  /* of that the program waited */
     _Atomic uint64_t cost_ns;     /* median of the last few that were committed; 0: none was */
     _Atomic uint64_t interval_ns; /* between checkpoints, as used last */
     _Atomic uint64_t restart_ns, caught_up_ns, recovered_ns; /* CLOCK_MONOTONIC of the last
@@ -33,7 +34,7 @@ struct hark_board_slot {
     _Atomic uint64_t readings;       /* recorded in the journal */
     _Atomic uint64_t readings_given; /* again, from the journal */
     _Atomic uint64_t journal_bytes;
-    uint64_t pad[6];
+    uint64_t pad[5];
 };
 
 struct hark_board {

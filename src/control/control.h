@@ -171,6 +171,7 @@ struct hark_setup {
     uint64_t mtbf_ms; /* of the job; not 0: interval_ms is only until the cost of a checkpoint is
                          known */
     uint32_t generations, digest;
+    uint32_t waits;   /* 1: for each image to be durable, instead of copying it */
     uint32_t keeps;   /* HARK_KEEPS_*, if there is a journal */
     uint32_t record;  /* 1: what it sends and takes goes into DIRECTORY/record-RANK */
     uint32_t steady;  /* 1: the readings of `keeps` are the same in every run */

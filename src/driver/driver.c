@@ -29,8 +29,7 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
         HARK_POINT("committed", d->me);
         return HARK_D_OK;
     case HARK_DROP:
-        if (d->store && d->store->ops->drop(d->store, d->me, x->u.checkpoint.id) < 0)
-            d->hooks.trouble(d->hooks.self, d->store->error);
+        hark_driver_drop_image(d, x->u.checkpoint.id);
         if (d->hooks.dropped) d->hooks.dropped(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_OK;
     default: /* TRIM */
@@ -201,6 +200,8 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
     struct hark_transport_config t = c->transport_config;
     struct hark_config core = c->core;
     core.flags = c->digest ? core.flags | HARK_DIGEST : core.flags & ~(uint32_t)HARK_DIGEST;
+    core.flags =
+        c->behind ? core.flags | HARK_IMAGES_COPIED : core.flags & ~(uint32_t)HARK_IMAGES_COPIED;
     uint64_t bytes = d->protocol->size(&core);
     d->core = bytes ? malloc(bytes) : NULL;
     if (bytes && d->core == NULL) return HARK_D_ESYSTEM;
@@ -214,6 +215,8 @@ static int open_parts(struct hark_driver *d, const struct hark_driver_config *c,
         snprintf(error, 256, "%s", why);
         return HARK_D_ESYSTEM;
     }
+    if (c->behind && hark_behind_open(&d->behind, c->behind, hark_driver_image_done, d, error) < 0)
+        return HARK_D_ESYSTEM;
     struct hark_log_config log = c->log;
     if (log.spill == NULL) { /* then the limit is kept by asking for checkpoints, before anything is
                                 posted */
@@ -286,6 +289,7 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
 void hark_driver_close(struct hark_driver *d)
 {
     if (d == NULL) return;
+    hark_behind_close(d->behind); /* its thread wakes the transport */
     hark_driver_restarted(d);
     hark_driver_outgoing_free(d);
     if (d->log) hark_log_close(d->log); /* it may lie in the transport's memory */
@@ -475,9 +479,10 @@ HARK_COLD int polled(struct hark_driver *d, int n, uint64_t left)
     if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
     bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of
                                         polls */
-    int status = own ? hark_driver_self(d) : HARK_D_OK;
+    int status = own ? hark_driver_self(d) : HARK_D_OK, written = 0;
+    if (status >= 0 && d->writes) status = written = hark_driver_image_written(d);
     if (status >= 0 && d->waiting_count) status = hark_driver_flush(d);
-    return status < 0 ? status : n + own + (d->left != left);
+    return status < 0 ? status : n + own + written + (d->left != left);
 }
 
 static inline int poll_now(struct hark_driver *d)
@@ -486,8 +491,8 @@ static inline int poll_now(struct hark_driver *d)
     d->polling = true;
     int n = d->transport->ops->poll(d->transport);
     d->polling = false;
-    if (__builtin_expect(
-            n < 0 || d->gone || d->error[0] || d->self_head || d->waiting_count || d->left != left,
+    if (__builtin_expect(n < 0 || d->gone || d->error[0] || d->self_head || d->waiting_count ||
+                             d->writes || d->left != left,
             0))
         return polled(d, n, left);
     return n;
@@ -534,6 +539,11 @@ int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited)
 void hark_driver_enough(struct hark_driver *d)
 {
     d->transport->enough = true;
+}
+
+bool hark_driver_writes(const struct hark_driver *d)
+{
+    return d->writes;
 }
 
 void hark_driver_wake(struct hark_driver *d)

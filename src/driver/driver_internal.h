@@ -108,6 +108,10 @@ struct hark_driver {
     struct hark_hooks hooks;
     struct hark_driver_figures own;
     struct hark_store *store;
+    struct hark_behind *behind; /* writes images; NULL: they are written at once */
+    bool writes;                /* image `writes_id` is being written, captured at `writes_since` */
+    bool writes_dropped;        /* it is not wanted any more */
+    uint64_t writes_id, writes_since;
     struct hark_log *log;
     uint64_t log_limit;
     struct outqueue **out; /* per rank, and the recovery process last; made when first needed */
@@ -212,6 +216,9 @@ int hark_driver_later(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 /* image.c */
 int hark_driver_capture(struct hark_driver *d, uint64_t id);
+void hark_driver_image_done(void *driver);
+int hark_driver_image_written(struct hark_driver *d);
+void hark_driver_drop_image(struct hark_driver *d, uint64_t id);
 /* Image `id`: its log and its arrived messages are taken; the core's part, which RESTARTED tells,
  * and d->image_region are in it until it is closed. */
 int hark_driver_image_read(

@@ -199,6 +199,71 @@ static uint32_t log_sections(const struct log_image *l, struct hark_section *s)
     return n;
 }
 
+static uint64_t now(void)
+{
+    struct timespec t;
+    /* Not by the C library, where an owner may have put another function in the place of it. */
+    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Takes note of an image that is written, if one is; then it is dropped if nobody wants it any
+ * more. */
+static void take_written(struct hark_driver *d, int status)
+{
+    d->writes = false;
+    if (status < 0) d->hooks.trouble(d->hooks.self, hark_behind_error(d->behind));
+    else if (!d->writes_dropped) driver_set(&d->figures->image_ns, now() - d->writes_since);
+    else if (d->store->ops->drop(d->store, d->me, d->writes_id) < 0)
+        d->hooks.trouble(d->hooks.self, d->store->error);
+    d->writes_dropped = false;
+}
+
+/* An image of an aborted wave may still be being written when the next wave captures. */
+static void wait_for_image(struct hark_driver *d)
+{
+    uint64_t id;
+    int status;
+    if (!d->writes) return;
+    hark_behind_wait(d->behind);
+    if (hark_behind_written(d->behind, &id, &status)) take_written(d, status);
+}
+
+void hark_driver_drop_image(struct hark_driver *d, uint64_t id)
+{
+    if (d->writes && d->writes_id == id) d->writes_dropped = true; /* when it is written */
+    else if (d->store && d->store->ops->drop(d->store, d->me, id) < 0)
+        d->hooks.trouble(d->hooks.self, d->store->error);
+}
+
+/* Called by the thread that writes. */
+void hark_driver_image_done(void *self)
+{
+    struct hark_driver *d = self;
+    HARK_POINT("written", d->me);
+    hark_driver_wake(d);
+}
+
+/* Gives STORED when the image that is being written is durable, or could not be written. Returns 1
+ * then, else 0, or a negative status. */
+int hark_driver_image_written(struct hark_driver *d)
+{
+    struct hark_event e = {.type = HARK_STORED};
+    const bool wanted = !d->writes_dropped;
+    struct subject none = {0};
+    uint64_t id;
+    int status;
+    if (!hark_behind_written(d->behind, &id, &status)) return 0;
+    take_written(d, status);
+    HARK_POINT("captured", d->me);
+    if (!wanted) return 1;
+    e.u.stored.of = HARK_CAPTURE;
+    e.u.stored.ok = status == HARK_S_OK;
+    e.u.stored.id = id;
+    status = driver_step(d, &e, &none);
+    return status < 0 ? status : 1;
+}
+
 static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *core,
     const struct log_image *log, const struct buffer *arrived)
 {
@@ -220,22 +285,21 @@ static int write_image(struct hark_driver *d, uint64_t id, const struct buffer *
             .id = region[i].id,
             .at = region[i].at,
             .length = region[i].length};
-    int status = d->store->ops->write(d->store, d->me, id, s, n);
-    if (status < 0) d->hooks.trouble(d->hooks.self, d->store->error);
+    int status = HARK_S_ENOMEMORY;
+    if (d->behind) {
+        status = hark_behind_write(d->behind, d->me, id, s, n);
+        d->writes = status == HARK_S_OK;
+    }
+    if (status == HARK_S_ENOMEMORY) { /* there is none for a copy: the program waits this time */
+        status = d->store->ops->write(d->store, d->me, id, s, n);
+        if (status < 0) d->hooks.trouble(d->hooks.self, d->store->error);
+    }
     free(s);
     return status;
 }
 
-static uint64_t now(void)
-{
-    struct timespec t;
-    /* Not by the C library, where an owner may have put another function in the place of it. */
-    (void)syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* CAPTURE: written and durable when this returns; a failure, also of memory, only means that there
- * is no such image. */
+/* CAPTURE: copied when this returns, or written and durable; a failure, also of memory, only means
+ * that there is no such image. */
 int hark_driver_capture(struct hark_driver *d, uint64_t id)
 {
     struct buffer core = {0}, arrived = {0};
@@ -252,15 +316,23 @@ int hark_driver_capture(struct hark_driver *d, uint64_t id)
     if (status >= 0 && d->store && log.why) d->hooks.trouble(d->hooks.self, log.why);
     if (status >= 0 && d->store && log.why == NULL) {
         hark_pack(d->core, d->protocol->shape, core.at, core.length);
+        wait_for_image(d);
+        d->writes_id = id;
+        d->writes_since = began;
         ok = write_image(d, id, &core, &log, &arrived) == HARK_S_OK;
-        if (ok) driver_set(&d->figures->image_ns, now() - began);
+        if (ok) driver_set(&d->figures->capture_ns, now() - began);
+        if (ok && !d->writes) driver_set(&d->figures->image_ns, now() - began);
     }
-    HARK_POINT("captured", d->me);
     free(core.at);
     free(log.bytes.at);
     free(log.cut);
     free(arrived.at);
     if (status < 0) return status;
+    if (d->writes) {
+        HARK_POINT("copied", d->me);
+        return HARK_D_OK; /* STORED when it is written */
+    }
+    HARK_POINT("captured", d->me);
     e.u.stored.of = HARK_CAPTURE;
     e.u.stored.ok = ok;
     e.u.stored.id = id;

@@ -57,6 +57,7 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     const void *pending;
     uint32_t length;
     fflush(NULL);
+    hark_app.wanted_since = false;
     if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
     const double latest = hark_wtime_latest();
     hark_app.own[4] = hark_journal_captured(id);
@@ -91,7 +92,8 @@ static void on_committed(void *self, uint64_t id)
 {
     (void)self;
     (void)id;
-    hark_app.wanted = P.checkpoint = false;
+    hark_app.wanted = hark_app.wanted_since;
+    P.checkpoint = false;
     hark_interval_committed(hark_process_now());
 }
 
@@ -104,7 +106,7 @@ static void on_dropped(void *self, uint64_t id)
 static void on_wanted(void *self)
 {
     (void)self;
-    hark_app.wanted = true;
+    hark_app.wanted = hark_app.wanted_since = true;
 }
 
 static void on_rollback(void *self, uint64_t id)

@@ -77,6 +77,7 @@ struct app {
     bool ready;        /* joined, and has its protected memory back if it begins again */
     bool inside;       /* a checkpoint call */
     bool wanted;       /* a peer's log waits for our checkpoint */
+    bool wanted_since; /* the same, since the last image was captured */
     uint64_t own[6];   /* in images: positions of stdout and stderr, number of the next collective,
                           deliveries, position in the journal, bits of the latest hark_wtime */
     uint64_t catch_up; /* deliveries that the last incarnation had made; 0: caught up */

@@ -53,12 +53,13 @@ static uint64_t median(void)
     return sorted[n / 2];
 }
 
-/* A wave is as slow as its slowest member: the cost is that of the process where it is highest. */
+/* A wave is as slow as its slowest member: the cost is that of the process where it is highest. An
+ * image that is written behind the program costs only the time of its copy. */
 void hark_interval_committed(uint64_t now)
 {
     uint64_t most = 0;
     at.since = now;
-    at.cost[at.costs++ % LAST] = figure(&P.slot->image_ns);
+    at.cost[at.costs++ % LAST] = figure(&P.slot->capture_ns);
     atomic_store_explicit(&P.slot->cost_ns, median(), memory_order_relaxed);
     if (P.setup.mtbf_ms == 0) return;
     for (uint32_t r = 0; r < P.setup.ranks; r++)

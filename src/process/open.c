@@ -322,6 +322,7 @@ static void driver_open(
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
     memcpy(c.transport_config.option, P.setup.option, sizeof P.setup.option);
     c.store = P.store;
+    c.behind = P.behind;
     c.log = (struct hark_log_config){.limit = P.setup.log_limit,
         .spill = P.setup.spill,
         .rank = P.setup.rank,
@@ -337,13 +338,13 @@ static void driver_open(
     free(members);
 }
 
-HARK_STATIC_ASSERT(
-    offsetof(struct hark_board_slot, image_ns) == offsetof(struct hark_driver_figures, image_ns),
+HARK_STATIC_ASSERT(offsetof(struct hark_board_slot, capture_ns) ==
+                       offsetof(struct hark_driver_figures, capture_ns),
     "a slot of the board begins with the driver's figures");
 
 /* The store by its name, which is what messages then say; or, where that is another directory by
  * now or none, the directory that the job began with. */
-static int store_open(char error[256])
+static int store_open(struct hark_store **s, char error[256])
 {
     struct stat named, begun;
     char path[64];
@@ -353,7 +354,7 @@ static int store_open(char error[256])
         snprintf(path, sizeof path, "/proc/self/fd/%d", P.setup.store_fd);
         name = path;
     }
-    return hark_store_open_directory(&P.store, name, P.setup.job, P.setup.ranks, false, error);
+    return hark_store_open_directory(s, name, P.setup.job, P.setup.ranks, false, error);
 }
 
 void hark_process_open(const struct hark_hooks *hooks, bool recovery)
@@ -386,12 +387,14 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
             ? hark_clusters_parse(&clusters, P.setup.ranks, P.setup.clusters, "clusters", error) < 0
             : hark_clusters_blocks(&clusters, P.setup.ranks, P.setup.ranks) < 0)
         hark_process_fatal("%s: %s", P.name, error);
-    if (P.setup.store && !recovery && store_open(error) < 0) {
+    if (P.setup.store && !recovery && store_open(&P.store, error) < 0) {
         /* It may have vanished since the job began: then there will be no more checkpoints, and the
          * job goes on. */
         if (P.setup.checkpoint) hark_process_fatal("%s: %s", P.name, error);
         hark_process_trouble(error);
     }
+    if (P.store && !P.setup.waits && store_open(&P.behind, error) < 0)
+        hark_process_trouble(error); /* then it waits for its images */
     trace_open(&clusters);
     recorder_open();
     driver_open(hooks, &clusters, recovery);

@@ -443,7 +443,8 @@ void hark_process_wait(void)
     check(n);
     after_poll();
     if (said > 0 || n > 0 || atomic_load_explicit(&P.pending, memory_order_acquire)) return;
-    atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
+    if (!hark_driver_writes(P.driver)) /* else something will happen by itself */
+        atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
     after_poll();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
@@ -508,6 +509,7 @@ void hark_process_close(void)
     hark_driver_close(P.driver);
     hark_trace_close(P.trace);
     close_recorder();
+    if (P.behind) P.behind->ops->close(P.behind);
     if (P.store) P.store->ops->close(P.store);
     if (P.setup.store_fd >= 0) close(P.setup.store_fd);
     hark_rollback_forget();

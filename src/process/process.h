@@ -29,7 +29,7 @@ struct hark_process {
     const struct hark_transport *transport; /* the driver's: for what it refused */
     uint64_t payload_limit; /* a longer one might not fit into a frame, with the longest header */
     uint64_t refused;       /* of that, what the board has */
-    struct hark_store *store;
+    struct hark_store *store, *behind; /* behind: of the thread that writes images, or NULL */
     const struct hark_protocol *protocol;
     bool groups;  /* it knows groups, and has that of multicasts below */
     bool reduces; /* and that of reductions */

@@ -62,6 +62,7 @@ struct hark_run_options {
     const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
     bool steady;          /* the readings of `journal` are the same in every run */
     bool resume, digest, verbose;
+    bool waits;      /* processes wait until their images are durable, and copy none */
     bool tag_output; /* "[3] " before each line that rank 3 prints */
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
      */

@@ -50,6 +50,7 @@ void hark_sup_setup(struct child *c)
         .frame_limit = o->frame_limit,
         .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
         .digest = o->digest,
+        .waits = o->waits,
         .options = options,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_next_kill(c),
         .traffic = s->o->traffic,

@@ -154,11 +154,11 @@ static void add_pairs(void)
 static const struct point {
     const char *name;
     unsigned count[6];
-} of_process[] = {{"capture", {1, 2}}, {"captured", {1, 2}}, {"persist", {1, 2}},
-    {"persisted", {1, 2}}, {"commit", {1, 2}}, {"committed", {1, 2}},
-    {"control", {1, 2, 4, 7, 11, 16}}, {"sent", {1, 5, 12, 20, 30, 45}}, {"restarted", {1}},
-    {"up", {1, 2}}, {"hello", {1, 2}}, {"failed", {1}}, {"heard", {1}}, {"rollback", {1}},
-    {"again", {1}}, {"execve", {1}}, {"clusters", {1, 2}}, {"told", {1, 2}}},
+} of_process[] = {{"capture", {1, 2}}, {"copied", {1, 2}}, {"written", {1, 2}},
+    {"captured", {1, 2}}, {"persist", {1, 2}}, {"persisted", {1, 2}}, {"commit", {1, 2}},
+    {"committed", {1, 2}}, {"control", {1, 2, 4, 7, 11, 16}}, {"sent", {1, 5, 12, 20, 30, 45}},
+    {"restarted", {1}}, {"up", {1, 2}}, {"hello", {1, 2}}, {"failed", {1}}, {"heard", {1}},
+    {"rollback", {1}}, {"again", {1}}, {"execve", {1}}, {"clusters", {1, 2}}, {"told", {1, 2}}},
   of_recovery[] = {{"control", {1, 2, 3, 4, 5, 7}}, {"sent", {1, 2, 3, 4, 5, 7}}, {"failed", {1}},
       {"heard", {1}}, {"up", {1}}, {"hello", {1}}, {"persist", {1}}, {"persisted", {1}}},
   of_supervisor[] = {{"chosen", {1}}, {"durable", {1}}, {"announced", {1}}, {"spawned", {1}},

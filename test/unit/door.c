@@ -265,7 +265,7 @@ static void test_words(void **state)
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_APP), "APP");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_W_WISH), "WISH");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_H_POS), "POS");
-    assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_W_WISH + 1), "?");
+    assert_string_equal(hark_frame_text(&hark_hydee_shape, HARK_W_END), "?");
     assert_string_equal(hark_frame_text(&hark_hydee_shape, 255), "?");
     assert_string_equal(hark_frame_text(&hark_none_shape, HARK_H_POS), "?");
 }

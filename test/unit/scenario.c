@@ -327,7 +327,7 @@ static void barriers(void **state)
 
 #define KEYWORDS                                                                                   \
     "name, about, protocol, clusters, regroup, network, content, generations, epochs, waves, "     \
-    "receives, tree, tree2, gate, reports, copies, teams, p0:, fails, expect or schedule"
+    "images, receives, tree, tree2, gate, reports, copies, teams, p0:, fails, expect or schedule"
 #define OPERATION "an operation (S R T W P L C c O M B A Q G = | ])"
 
 static void wrong_lines(void **state)

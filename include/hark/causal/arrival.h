@@ -66,8 +66,7 @@ static inline bool hark_scmel_usual(const struct hark_scmel *s)
     return !(s->gone | s->head.more | s->recovering | s->late | s->busy | s->offer_peer |
                e->awaiting | e->offer | e->waiting.count | e->beyond.count | e->down.count |
                s->wave.in_checkpoint_call) &&
-           s->mode == HARK_SCMEL_NORMAL && s->wave.mode == HARK_W_RUN &&
-           hark_step_rests(e, &s->wave);
+           s->mode == HARK_SCMEL_NORMAL && hark_wave_calm(&s->wave) && hark_step_rests(e, &s->wave);
 }
 
 /* Posts a usual message, as hark_scmel_send.                                              l. 1-9 */

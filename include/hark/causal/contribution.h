@@ -48,7 +48,7 @@ static inline bool hark_scmel_is_child(
 static inline void hark_scmel_passed_over(
     struct hark_scmel *s, struct hark_channel *c, struct hark_effects *fx)
 {
-    hark_wave_arrived(&s->wave, c, fx);
+    hark_wave_arrived(&s->head, &s->endpoint, &s->wave, c, fx);
     if (c->flags & HARK_GAP) s->endpoint.offer = 1;
     c->flags = (uint16_t)(c->flags & ~HARK_GAP);
 }

@@ -433,7 +433,7 @@ static inline int hark_scmel_arrive(struct hark_scmel *s, struct hark_scmel_chan
         hark_arrived_add(&s->head, &s->endpoint.waiting, h->src, h->ctx, h->ssn);
         hark_emit(fx, HARK_HOLD);
     }
-    hark_wave_arrived(&s->wave, &c->channel, fx);
+    hark_wave_arrived(&s->head, &s->endpoint, &s->wave, &c->channel, fx);
     if (c->channel.flags & HARK_GAP) {
         c->channel.flags = (uint16_t)(c->channel.flags & ~HARK_GAP);
         hark_scmel_offer(s, h->src, 0, 0);

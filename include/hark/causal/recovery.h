@@ -341,7 +341,7 @@ static inline bool hark_scmel_stays_inside(struct hark_scmel *s, const struct ha
     const struct hark_scmel_group *g = hark_scmel_group(s, c->channel.ctx);
     if (g->reduces)
         return c->channel.peer == g->parent && g->root != s->endpoint.me &&
-               s->wave.mode < HARK_W_IS_FROZEN;
+               (s->wave.mode < HARK_W_IS_FROZEN || hark_wave_calm(&s->wave));
     for (uint32_t i = 0; i < s->endpoint.channels.count; i++) {
         const struct hark_scmel_channel *other = hark_scmel_at(s, i);
         if (other->channel.ctx != c->channel.ctx || !(other->channel.flags & HARK_SCMEL_GROUP))

@@ -77,7 +77,8 @@ static inline bool hark_scmel_ready_to_combine(
         !hark_scmel_given_back(s, g))
         return false;
     if (s->wave.mode == HARK_W_CAPTURED ||
-        (g->root == s->endpoint.me && s->wave.mode >= HARK_W_IS_FROZEN))
+        (g->root == s->endpoint.me && s->wave.mode >= HARK_W_IS_FROZEN &&
+            !hark_wave_calm(&s->wave)))
         return false;
     for (uint32_t i = 0; g->whole_root <= g->sent && i < s->branches.count; i++) {
         const struct hark_scmel_branch *b = hark_scmel_branch(s, i);

@@ -115,7 +115,7 @@ static inline bool hark_hydee_usual(const struct hark_hydee *s)
     return !(s->gone | s->head.more | s->recovering | s->busy | e->awaiting | e->offer |
                e->waiting.count | e->beyond.count | (s->flags & HARK_EXACT_GATE) |
                s->wave.in_checkpoint_call) &&
-           s->wave.mode == HARK_W_RUN && hark_step_rests(e, &s->wave);
+           hark_wave_calm(&s->wave) && hark_step_rests(e, &s->wave);
 }
 
 /* True if steps can use an unpacked state. Missing numbers of the log need no check: steps look

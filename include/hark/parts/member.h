@@ -34,7 +34,7 @@ static inline int hark_member_init(struct hark *p, uint64_t bytes, const struct 
     if (status < 0) return status;
     e->me = c->me;
     e->ranks = c->ranks;
-    w->generations = c->generations ? c->generations : 2;
+    hark_wave_set(w, c);
     return hark_group_init(p, shape, &e->cluster, c, all);
 }
 
@@ -268,11 +268,11 @@ static inline int hark_member_restart(struct hark *p, const struct hark_shape *s
     struct hark_endpoint *e, struct hark_wave *w, const struct hark_event *event,
     struct hark_effects *fx)
 {
-    uint32_t generations = w->generations;
+    const struct hark_wave_settings settings = hark_wave_settings_of(w);
     int status = hark_restart_take(p, shape, e, w, event);
     if (status < 0) return status;
     hark_restart_wait(p, e);
-    hark_wave_restarted(p, e, w, event->u.restarted.checkpoint, generations, fx);
+    hark_wave_restarted(p, e, w, event->u.restarted.checkpoint, settings, fx);
     return HARK_OK;
 }
 

@@ -80,7 +80,9 @@ static inline const struct hark_frame_kind *hark_frame_find(
             {"EXPECT", "this many MARKs come to you: save your image when you have them"},
             {"READY", "my image is durable"}, {"COMMIT", "the checkpoint is decided: go on"},
             {"ABORT", "there is no checkpoint this time: go on"},
-            {"WISH", "a checkpoint is due here: lead one"}};
+            {"WISH", "a checkpoint is due here: lead one"},
+            {"COPIED", "my image is copied, and is being written"},
+            {"GO", "all images are copied: go on"}};
     if (type < HARK_COUNT(common)) return &common[type];
     return type >= 16 && type - 16u < s->frame_count ? &s->frames[type - 16] : &unknown;
 }

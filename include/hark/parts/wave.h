@@ -15,15 +15,19 @@
  *               <-    FROZEN          the ranks to which MARKs are on their way
  *   EXPECT      ->                    how many MARKs will arrive; once these and the messages that
  *                                     they count are in: CAPTURE
+ *               <-    COPIED          with HARK_IMAGES_COPIED: the image is a copy in memory
+ *   GO          ->                    all images are copied: the application goes on
  *               <-    READY           stored, or failed
  *   PERSIST at the failure service: the decision
  *   COMMIT or ABORT ->
  *
- * Nobody sends from its n-th call to COMMIT. So no chain of messages can leave the cluster and come
- * back into an image that is taken later. Deviations from "MARK on each channel, recorded in
- * order": MARK carries the count, so channels need not be FIFO; and FROZEN and EXPECT give the
- * number of MARKs, so a process keeps no state for members that it never met, and sends them
- * nothing.
+ * Nobody sends from its n-th call to COMMIT, or to GO: then all images of the wave are taken. So no
+ * chain of messages can leave the cluster and come back into an image that is taken later.
+ * What an application does between GO and COMMIT is undone only if it rolls back anyway: if the
+ * wave is aborted, it goes on as if there had been none. Deviations from "MARK on each channel,
+ * recorded in order": MARK carries the count, so channels need not be FIFO; and FROZEN and EXPECT
+ * give the number of MARKs, so a process keeps no state for members that it never met, and sends
+ * them nothing.
  */
 #ifndef HARK_PARTS_WAVE_H
 #define HARK_PARTS_WAVE_H
@@ -52,7 +56,7 @@ static inline void hark_wave_point(struct hark *p, struct hark_endpoint *e, stru
         uint8_t *b = hark_emit_control(p, e, fx, HARK_W_WISH, hark_wave_leader(p, e), 8);
         hark_put64(b, w->wave);
     }
-    if (w->mode == HARK_W_RUN) hark_wave_pass(w, fx);
+    if (hark_wave_calm(w)) hark_wave_pass(w, fx);
     else if (w->mode == HARK_W_PREPARED) hark_wave_reach(p, e, w, fx);
 }
 
@@ -61,9 +65,9 @@ static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, str
     const struct hark_event *event, struct hark_effects *fx)
 {
     bool ok = event->u.stored.ok != 0;
-    if (event->u.stored.of == HARK_CAPTURE && w->mode == HARK_W_CAPTURED &&
-        event->u.stored.id == w->wave) {
-        w->mode = HARK_W_IS_READY;
+    if (event->u.stored.of == HARK_CAPTURE && event->u.stored.id == w->wave &&
+        (w->mode == HARK_W_CAPTURED || w->mode == HARK_W_GOES_ON)) {
+        w->mode = w->mode == HARK_W_CAPTURED ? HARK_W_IS_READY : HARK_W_GOES_ON_READY;
         if (w->lead_stage) {
             hark_wave_lead_ready(p, e, w, ok, fx);
         } else {
@@ -105,36 +109,37 @@ static inline void hark_wave_failed(struct hark *p, struct hark_endpoint *e, str
  * passed. The image was taken before its own commit, so the DROPs of that commit are repeated.
  *                                                                                    Alg. 2 l. 5 */
 static inline void hark_wave_restarted(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
-    uint64_t id, uint32_t generations, struct hark_effects *fx)
+    uint64_t id, struct hark_wave_settings settings, struct hark_effects *fx)
 {
-    w->generations = generations; /* of the configuration, not of the image */
+    w->generations = settings.generations;
+    w->images_copied = settings.images_copied;
     /* A map that was only known is given again by the embedder. */
     w->map = w->map == HARK_W_MAP_NOW ? HARK_W_MAP_TAKEN : HARK_W_NO_MAP;
     if (id == 0) return;
     w->calls = w->target;
     w->in_checkpoint_call = w->mode = w->lead_stage = w->fanout = w->expected = w->marks = w->owed =
         0;
-    w->marking = w->listing = w->fragment = 0;
+    w->marking = w->listing = w->fragment = w->copied = 0;
     for (uint32_t i = 0; i < e->channels.count; i++)
         hark_channel_at(p, e, i)->flags &= (uint16_t)~HARK_OWED;
     while (
         w->kept.count && ((struct hark_image *)hark_row(p, &w->kept, w->kept.count - 1))->id >= id)
         hark_remove(p, &w->kept, w->kept.count - 1);
     ((struct hark_image *)hark_insert(p, &w->kept, w->kept.count))->id = id;
-    for (; w->kept.count > generations; hark_remove(p, &w->kept, 0))
+    for (; w->kept.count > w->generations; hark_remove(p, &w->kept, 0))
         if (fx->count < 8) /* no valid image has more generations */
             hark_emit_checkpoint(
                 fx, HARK_DROP, ((struct hark_image *)hark_row(p, &w->kept, 0))->id);
 }
 
 /* Takes note that `recv` of a channel has grown. */
-static inline void hark_wave_arrived(
-    struct hark_wave *w, struct hark_channel *c, struct hark_effects *fx)
+static inline void hark_wave_arrived(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    struct hark_channel *c, struct hark_effects *fx)
 {
     if (!(c->flags & HARK_OWED) || c->recv < c->mark) return;
     c->flags = (uint16_t)(c->flags & ~HARK_OWED);
     w->owed--;
-    hark_wave_try_capture(w, fx);
+    hark_wave_try_capture(p, e, w, fx);
 }
 
 /* Takes MARK: how many messages of a channel belong before the cut. A MARK of an older wave is
@@ -152,7 +157,7 @@ static inline int hark_wave_mark(struct hark *p, struct hark_endpoint *e, struct
     struct hark_channel *c = hark_channel_make(p, e, h->src, h->ctx, &made);
     w->marks++;
     hark_wave_owe(w, c, sent);
-    hark_wave_try_capture(w, fx);
+    hark_wave_try_capture(p, e, w, fx);
     return HARK_OK;
 }
 
@@ -177,7 +182,9 @@ static inline bool hark_wave_length_ok(uint8_t type, uint32_t length)
     case HARK_W_ASK: return length == 0;
     case HARK_W_WISH:
     case HARK_W_COMMIT:
-    case HARK_W_ABORT: return length == 8;
+    case HARK_W_ABORT:
+    case HARK_W_COPIED:
+    case HARK_W_GO: return length == 8;
     case HARK_W_COUNT:
     case HARK_W_PREPARE: return length == 20;
     case HARK_W_MARK: return length == 16;
@@ -211,6 +218,9 @@ static inline int hark_wave_lead_frame(struct hark *p, struct hark_endpoint *e, 
     else if (h->type == HARK_W_READY && w->lead_stage == HARK_W_STORING &&
              hark_get64(b) == w->lead_wave)
         hark_wave_lead_ready(p, e, w, hark_get32(b + 8) != 0, fx);
+    else if (h->type == HARK_W_COPIED && w->lead_stage == HARK_W_STORING &&
+             hark_get64(b) == w->lead_wave)
+        hark_wave_lead_copied(p, e, w, fx);
     else return hark_emit_verdict(fx, HARK_DISCARD);
     return HARK_OK;
 }
@@ -256,10 +266,16 @@ static inline int hark_wave_frame(struct hark *p, struct hark_endpoint *e, struc
     case HARK_W_EXPECT:
         if (w->mode != HARK_W_IS_FROZEN || hark_get64(b) != w->wave)
             return hark_emit_verdict(fx, HARK_DISCARD);
-        hark_wave_expect(w, hark_get32(b + 8), fx);
+        hark_wave_expect(p, e, w, hark_get32(b + 8), fx);
+        break;
+    case HARK_W_GO:
+        if ((w->mode != HARK_W_CAPTURED && w->mode != HARK_W_IS_READY) || hark_get64(b) != w->wave)
+            return hark_emit_verdict(fx, HARK_DISCARD);
+        hark_wave_go(w, fx);
         break;
     case HARK_W_COMMIT:
-        if (w->mode != HARK_W_IS_READY || hark_get64(b) != w->wave)
+        if ((w->mode != HARK_W_IS_READY && w->mode != HARK_W_GOES_ON_READY) ||
+            hark_get64(b) != w->wave)
             return hark_emit_verdict(fx, HARK_DISCARD);
         hark_wave_commit(p, e, w, fx);
         break;

@@ -11,6 +11,23 @@ extern "C" {
 
 #if HARK_BODIES
 
+/* What a wave has from the configuration: an image may be of another one. */
+struct hark_wave_settings {
+    uint32_t generations, images_copied;
+};
+
+static inline struct hark_wave_settings hark_wave_settings_of(const struct hark_wave *w)
+{
+    const struct hark_wave_settings settings = {w->generations, w->images_copied};
+    return settings;
+}
+
+static inline void hark_wave_set(struct hark_wave *w, const struct hark_config *c)
+{
+    w->generations = c->generations ? c->generations : 2;
+    w->images_copied = (c->flags & HARK_IMAGES_COPIED) != 0;
+}
+
 static inline uint32_t hark_wave_leader(const struct hark *p, const struct hark_endpoint *e)
 {
     return ((const struct hark_range *)hark_row_of(p, &e->cluster, 0))->first;
@@ -81,13 +98,42 @@ static inline void hark_wave_lead_abort(
     hark_wave_abort(e, w, fx);
 }
 
-/* Emits CAPTURE if all messages that were sent to me before the others froze have arrived.
+/* True if the application neither is frozen nor will be by the present wave. */
+static inline bool hark_wave_calm(const struct hark_wave *w)
+{
+    return w->mode == HARK_W_RUN || w->mode >= HARK_W_GOES_ON;
+}
+
+/* Lets the application go on after the image of every member has been copied: what is sent from now
+ * on is sent after all of them, so no image can depend on it. */
+static inline void hark_wave_go(struct hark_wave *w, struct hark_effects *fx)
+{
+    w->mode = w->mode == HARK_W_IS_READY ? HARK_W_GOES_ON_READY : HARK_W_GOES_ON;
+    hark_wave_pass(w, fx);
+}
+
+/* Counts, at the leader, a member whose image is copied; GO when these are all. */
+static inline void hark_wave_lead_copied(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
+{
+    if (++w->copied < hark_wave_size(p, e)) return;
+    hark_wave_tell(p, e, w, HARK_W_GO);
+    hark_wave_go(w, fx);
+}
+
+/* Emits CAPTURE if all messages that were sent to me before the others froze have arrived. What is
+ * emitted behind it is done when the image is copied. A wave that brings a map into force stays
+ * frozen: until it is decided, messages belong neither to the old clusters nor to the new ones.
  *                                                                                   Alg. 1 l. 21 */
-static inline void hark_wave_try_capture(struct hark_wave *w, struct hark_effects *fx)
+static inline void hark_wave_try_capture(
+    struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
     if (w->mode != HARK_W_IS_FROZEN || w->expected != w->marks + 1 || w->owed) return;
     w->mode = HARK_W_CAPTURED;
     hark_emit_checkpoint(fx, HARK_CAPTURE, w->wave);
+    if (!w->images_copied || w->map == HARK_W_MAP_NOW) return;
+    if (w->lead_stage) hark_wave_lead_copied(p, e, w, fx);
+    else hark_put64(hark_emit_control(p, e, fx, HARK_W_COPIED, hark_wave_leader(p, e), 8), w->wave);
 }
 
 static inline void hark_wave_expect_add(struct hark *p, struct hark_wave *w, uint32_t rank)
@@ -110,10 +156,11 @@ static inline uint32_t hark_wave_expect_of(
     return 0;
 }
 
-static inline void hark_wave_expect(struct hark_wave *w, uint32_t count, struct hark_effects *fx)
+static inline void hark_wave_expect(struct hark *p, struct hark_endpoint *e, struct hark_wave *w,
+    uint32_t count, struct hark_effects *fx)
 {
     w->expected = count + 1;
-    hark_wave_try_capture(w, fx);
+    hark_wave_try_capture(p, e, w, fx);
 }
 
 static inline void hark_wave_lead_frozen(
@@ -121,9 +168,9 @@ static inline void hark_wave_lead_frozen(
 {
     if (w->answers < hark_wave_size(p, e) || w->fragment != 0) return;
     w->lead_stage = HARK_W_STORING;
-    w->answers = 0;
+    w->answers = w->copied = 0;
     hark_wave_tell(p, e, w, HARK_W_EXPECT);
-    hark_wave_expect(w, hark_wave_expect_of(p, w, e->me), fx);
+    hark_wave_expect(p, e, w, hark_wave_expect_of(p, w, e->me), fx);
 }
 
 /* True if a MARK goes out on this channel. Messages to myself are awaited without a MARK. */

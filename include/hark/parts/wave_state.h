@@ -19,6 +19,8 @@ enum { /* control frames of waves */
     HARK_W_COMMIT,
     HARK_W_ABORT,
     HARK_W_WISH,
+    HARK_W_COPIED,
+    HARK_W_GO,
     HARK_W_END
 };
 enum {
@@ -27,7 +29,10 @@ enum {
     HARK_W_PREPARED,
     HARK_W_IS_FROZEN,
     HARK_W_CAPTURED,
-    HARK_W_IS_READY
+    HARK_W_IS_READY,
+    /* With HARK_IMAGES_COPIED: as CAPTURED and IS_READY, but the application goes on. */
+    HARK_W_GOES_ON,
+    HARK_W_GOES_ON_READY
 };
 /* The next map of clusters: not known; known; brought into force by the present wave; in force. */
 enum { HARK_W_NO_MAP = 0, HARK_W_MAP_KNOWN, HARK_W_MAP_NOW, HARK_W_MAP_TAKEN };
@@ -60,8 +65,10 @@ struct hark_wave {
     /* At a freeze: the next channel + 1 to send a MARK on, and to list in FROZEN; fragments of
      * FROZEN. */
     uint32_t marking, listing, fragment;
-    uint32_t map;      /* HARK_W_NO_MAP.. */
-    uint32_t lead_map; /* at the leader: members that know the next map */
+    uint32_t map;           /* HARK_W_NO_MAP.. */
+    uint32_t lead_map;      /* at the leader: members that know the next map */
+    uint32_t copied;        /* at the leader: members whose images are copied */
+    uint32_t images_copied; /* 1: HARK_IMAGES_COPIED */
     uint32_t pad;
     struct hark_table kept;   /* hark_image: the last checkpoint, ckptNo, and the generations before
                                * it */
@@ -82,7 +89,8 @@ static const struct hark_field hark_expect_fields[] = {
         HARK_FIELD(type, wave.lead_stage, ""), HARK_FIELD(type, wave.answers, "ready"),            \
         HARK_FIELD(type, wave.fanout, ""), HARK_FIELD(type, wave.fanout_sent, ""),                 \
         HARK_FIELD(type, wave.marking, ""), HARK_FIELD(type, wave.listing, ""),                    \
-        HARK_FIELD(type, wave.fragment, "")
+        HARK_FIELD(type, wave.fragment, ""), HARK_FIELD(type, wave.copied, "copied"),              \
+        HARK_FIELD(type, wave.images_copied, "")
 
 #define HARK_WAVE_TABLES(type)                                                                     \
     {"kept", "ckptNo", (uint16_t)offsetof(type, wave.kept), sizeof(struct hark_image), 1,          \

@@ -124,7 +124,7 @@ static inline int hark_sendet_arrive(
         hark_sendet_acked(s, c, hark_get64(b + 32), hark_get64(b + 40));
         hark_sendet_forget(s, c, 0, fx);
     }
-    hark_wave_arrived(&s->wave, &c->channel, fx);
+    hark_wave_arrived(p, &s->endpoint, &s->wave, &c->channel, fx);
     hark_offer_gap(&c->channel, fx);
     return HARK_OK;
 }
