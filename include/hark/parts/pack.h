@@ -111,20 +111,6 @@ HARK_FN int hark_grow(struct hark *p, uint64_t bytes)
     return HARK_OK;
 }
 
-struct hark_writer {
-    uint8_t *at;
-    uint64_t room, length;
-};
-
-static inline void hark_write(struct hark_writer *w, uint64_t value, uint32_t width)
-{
-    if (w->length + width <= w->room) {
-        uint8_t *b = w->at + w->length;
-        for (uint32_t i = 0; i < width; i++) b[i] = (uint8_t)(value >> (8 * i));
-    }
-    w->length += width;
-}
-
 static inline void hark_number_set(void *base, const struct hark_field *f, uint64_t v)
 {
     uint8_t *b = (uint8_t *)base + f->at;
@@ -143,54 +129,90 @@ static inline const struct hark_pool *hark_shape_pool(
     return (const struct hark_pool *)(const void *)((const uint8_t *)p + s->pool);
 }
 
-static inline void hark_pack_fields(const struct hark *p, const struct hark_shape *s,
-    const void *base, const struct hark_field *field, uint32_t count, struct hark_writer *w)
+/* Writes a number of a field or a row; returns where the next one goes. By width in constants: a
+ * loop over the bytes takes most of the time of an image. */
+static inline uint8_t *hark_write(uint8_t *out, uint64_t value, uint32_t width)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (field[i].what == HARK_NUMBER) {
-            hark_write(w, hark_number(base, &field[i]), field[i].width);
-            continue;
-        }
-        const struct hark_queue *q =
-            (const struct hark_queue *)(const void *)((const uint8_t *)base + field[i].at);
-        struct hark_place at = hark_queue_begin(q);
-        hark_write(w, q->width, 4);
-        hark_write(w, q->count, 4);
-        for (const uint64_t *row;
-             (row = hark_queue_next(p, hark_shape_pool(p, s), q, &at)) != NULL;)
-            for (uint32_t k = 0; k < q->width; k++) hark_write(w, row[k], 8);
+    switch (width) {
+    case 2: hark_put16(out, (uint16_t)value); break;
+    case 4: hark_put32(out, (uint32_t)value); break;
+    default: hark_put64(out, value); break;
     }
+    return out + width;
 }
 
-static inline void hark_pack_all(
-    const struct hark *p, const struct hark_shape *s, struct hark_writer *w)
+static inline uint8_t *hark_pack_queue(
+    const struct hark *p, const struct hark_shape *s, const struct hark_queue *q, uint8_t *out)
 {
-    hark_write(w, HARK_MAGIC, 4);
-    hark_write(w, p->kind, 2);
-    hark_write(w, s->version, 2);
-    hark_pack_fields(p, s, p, s->field, s->fields, w);
+    out = hark_write(out, q->width, 4);
+    out = hark_write(out, q->count, 4);
+    if (q->count == 0) return out;
+    struct hark_place at = hark_queue_begin(q);
+    for (const uint64_t *row; (row = hark_queue_next(p, hark_shape_pool(p, s), q, &at)) != NULL;)
+        for (uint32_t k = 0; k < q->width; k++) out = hark_write(out, row[k], 8);
+    return out;
+}
+
+static inline uint8_t *hark_pack_fields(const struct hark *p, const struct hark_shape *s,
+    const void *base, const struct hark_field *field, uint32_t count, uint8_t *out)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *at = (const uint8_t *)base + field[i].at;
+        if (field[i].what == HARK_NUMBER)
+            out = hark_write(out, hark_number(base, &field[i]), field[i].width);
+        else out = hark_pack_queue(p, s, (const struct hark_queue *)(const void *)at, out);
+    }
+    return out;
+}
+
+static inline uint64_t hark_packed_fields(
+    const void *base, const struct hark_field *field, uint32_t count)
+{
+    uint64_t length = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *at = (const uint8_t *)base + field[i].at;
+        const struct hark_queue *q = (const struct hark_queue *)(const void *)at;
+        length +=
+            field[i].what == HARK_NUMBER ? field[i].width : 8 + (uint64_t)q->count * q->width * 8;
+    }
+    return length;
+}
+
+/* Returns the length of the packed form. */
+HARK_COLD uint64_t hark_packed_length(const struct hark *p, const struct hark_shape *s)
+{
+    uint64_t length = 8 + hark_packed_fields(p, s->field, s->fields);
     for (uint32_t i = 0; i < s->tables; i++) {
         const struct hark_rows *r = &s->rows[i];
         if (r->fields == 0) continue;
         const struct hark_table *t = hark_shape_table_of(p, s, i);
-        hark_write(w, t->count, 4);
+        length += 4;
         for (uint32_t k = 0; k < t->count; k++)
-            hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, w);
+            length += hark_packed_fields(hark_row_of(p, t, k), r->field, r->fields);
     }
+    return length;
 }
 
 HARK_FN uint64_t hark_pack(
     const struct hark *p, const struct hark_shape *s, uint8_t *out, uint64_t room)
 {
-    struct hark_writer w = {out, 0, 0};
     if (room < p->used) { /* else it fits: the packed form is never longer than what is in use */
-        hark_pack_all(p, s, &w); /* only counts */
-        if (w.length > room) return w.length;
+        uint64_t length = hark_packed_length(p, s);
+        if (length > room) return length;
     }
-    w.room = room;
-    w.length = 0;
-    hark_pack_all(p, s, &w);
-    return w.length;
+    uint8_t *to = hark_write(out, HARK_MAGIC, 4);
+    to = hark_write(to, p->kind, 2);
+    to = hark_write(to, s->version, 2);
+    to = hark_pack_fields(p, s, p, s->field, s->fields, to);
+    for (uint32_t i = 0; i < s->tables; i++) {
+        const struct hark_rows *r = &s->rows[i];
+        if (r->fields == 0) continue;
+        const struct hark_table *t = hark_shape_table_of(p, s, i);
+        to = hark_write(to, t->count, 4);
+        for (uint32_t k = 0; k < t->count; k++)
+            to = hark_pack_fields(p, s, hark_row_of(p, t, k), r->field, r->fields, to);
+    }
+    return (uint64_t)(to - out);
 }
 
 struct hark_reader {
@@ -207,7 +229,11 @@ static inline uint64_t hark_read(struct hark_reader *r, uint32_t width)
         r->bad = true;
         return 0;
     }
-    for (uint32_t i = 0; i < width; i++) v |= (uint64_t)r->at[i] << (8 * i);
+    switch (width) {
+    case 2: v = hark_get16(r->at); break;
+    case 4: v = hark_get32(r->at); break;
+    default: v = hark_get64(r->at); break;
+    }
     r->at += width;
     r->left -= width;
     return v;
