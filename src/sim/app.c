@@ -52,27 +52,32 @@ static void compute(struct sim *s, uint32_t who)
     sim_put(s, p->busy, SIM_WHAT(EVENT_WAKE, p->inc, who));
 }
 
+static bool post(struct sim *s, uint32_t who, const struct hark_posting *m)
+{
+    struct hark_event e = {.type = HARK_SEND, .u.send = *m};
+    s->posting = true;
+    s->posted = (struct hark_name){m->peer, m->ctx, HARK_OUT, m->to, 0};
+    s->posted_length = m->length;
+    int status = sim_step(s, who, &e, SIM_NONE);
+    s->posting = false;
+    return status == HARK_OK;
+}
+
 static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t behind)
 {
     struct sim_process *p = &s->p[who];
-    struct hark_event e = {.type = HARK_SEND};
     bool cast = op->kind != SIM_SEND;
-    e.u.send.peer = cast ? op->ctx : op->peer;
-    e.u.send.ctx = op->ctx;
-    e.u.send.to = cast ? HARK_GROUP : HARK_PROCESS;
-    e.u.send.length = op->length;
+    struct hark_posting m = {.peer = cast ? op->ctx : op->peer,
+        .ctx = op->ctx,
+        .to = cast ? HARK_GROUP : HARK_PROCESS,
+        .length = op->length};
     if (s->o->core.flags & HARK_DIGEST)
-        e.u.send.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
-    s->posting = true;
-    s->posted = (struct hark_name){e.u.send.peer, op->ctx, HARK_OUT, e.u.send.to, 0};
+        m.digest = sim_mix(sim_mix(who, p->at.iteration), p->at.place) | 1;
     s->posted_part = op->part;
-    s->posted_length = op->length;
     s->clock = start(s, p) + s->o->overhead;
     uint64_t place = p->at.place;
     p->at.place = behind;
-    int status = sim_step(s, who, &e, SIM_NONE);
-    s->posting = false;
-    if (status != HARK_OK) {
+    if (!(s->usual && sim_usual_post(s, who, &m)) && !post(s, who, &m)) {
         p->at.place = place;
         return;
     }
@@ -85,20 +90,61 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
     s->r->part[op->part].messages += messages;
 }
 
-/* The first message of the channel that was handed up; *before: the one in front of it. */
+/* The first message of the channel in a list; *before: the one in front of it. */
 static uint32_t find(
-    const struct sim *s, const struct sim_process *p, const struct sim_op *op, uint32_t *before)
+    const struct sim *s, const struct sim_list *l, const struct sim_op *op, uint32_t *before)
 {
     *before = SIM_NONE;
-    for (uint32_t f = p->inbox.head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
+    for (uint32_t f = l->head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
         if (sim_is_of(s, sim_frame(s, f), op->peer, op->ctx)) return f;
     return SIM_NONE;
+}
+
+static void take_out(struct sim *s, struct sim_list *l, uint32_t frame, uint32_t before)
+{
+    uint32_t next = sim_frame(s, frame)->next;
+    if (before == SIM_NONE) l->head = next;
+    else sim_frame(s, before)->next = next;
+    if (l->tail == frame) l->tail = before;
+}
+
+static bool deliver(struct sim *s, uint32_t who, const struct sim_frame *f)
+{
+    struct hark_event e = {.type = HARK_DELIVER};
+    e.u.frame.header = (struct hark_bytes){sim_header(f), f->header_length};
+    e.u.frame.length = f->length;
+    return sim_step(s, who, &e, SIM_NONE) == HARK_OK;
+}
+
+/* The message that the operation waits for: *before it in list *l. If its core had not seen it, it
+ * may take it by itself (*done). SIM_NONE: it has not come. */
+static uint32_t awaited(struct sim *s, uint32_t who, const struct sim_op *op, struct sim_list **l,
+    uint32_t *before, bool *done)
+{
+    struct sim_process *p = &s->p[who];
+    *l = &p->inbox;
+    *done = false;
+    uint32_t f = find(s, *l, op, before);
+    if (f != SIM_NONE || p->late.head == SIM_NONE) return f;
+    f = find(s, &p->late, op, before);
+    if (f == SIM_NONE) return f;
+    *done = sim_usual_receive(s, who, f);
+    if (*done) {
+        *l = &p->late;
+        return f;
+    }
+    sim_take_late(s, who);
+    return find(s, *l, op, before);
 }
 
 static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t behind)
 {
     struct sim_process *p = &s->p[who];
-    uint32_t before, f = find(s, p, op, &before);
+    struct sim_list *list;
+    uint32_t before;
+    bool done;
+    uint32_t f = awaited(s, who, op, &list, &before, &done);
+    if (p->state != STATE_READY || s->failed) return;
     if (f == SIM_NONE) {
         p->want = op->peer;
         p->want_ctx = op->ctx;
@@ -106,13 +152,10 @@ static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64
         return;
     }
     struct sim_frame *frame = sim_frame(s, f);
-    struct hark_event e = {.type = HARK_DELIVER};
-    e.u.frame.header = (struct hark_bytes){sim_header(frame), frame->header_length};
-    e.u.frame.length = frame->length;
     s->clock = start(s, p);
     uint64_t place = p->at.place;
     p->at.place = behind;
-    if (sim_step(s, who, &e, SIM_NONE) != HARK_OK) {
+    if (!done && !deliver(s, who, frame)) {
         p->at.place = place;
         return;
     }
@@ -121,9 +164,9 @@ static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64
     s->r->deliveries++;
     if (frame->logged) sim_count_logged(s, op->part, frame->length);
     if (s->protocol->unstable) s->r->determinants_created++;
-    if (before == SIM_NONE) p->inbox.head = frame->next;
+    if (before == SIM_NONE) list->head = frame->next;
     else sim_frame(s, before)->next = frame->next;
-    if (p->inbox.tail == f) p->inbox.tail = before;
+    if (list->tail == f) list->tail = before;
     sim_frame_give(s, f);
 }
 
@@ -182,22 +225,39 @@ static void idle(struct sim *s, uint32_t who)
     (void)sim_step(s, who, &e, SIM_NONE);
 }
 
+static void take_late(struct sim *s, uint32_t who)
+{
+    if (s->p[who].late.head != SIM_NONE) sim_take_late(s, who);
+}
+
+/* Without messages that its core has not seen yet no process makes a checkpoint call, or ends. */
+static bool go_one(struct sim *s, uint32_t who)
+{
+    struct sim_process *p = &s->p[who];
+    if (p->at.stage == STAGE_OPS) return operate(s, who);
+    if (p->at.stage == STAGE_COMPUTE) {
+        compute(s, who);
+        if (p->state == STATE_ENDED) take_late(s, who);
+        return true;
+    }
+    take_late(s, who);
+    return p->state == STATE_READY && call(s, who);
+}
+
 void sim_go(struct sim *s, uint32_t who)
 {
     struct sim_process *p = &s->p[who];
-    if (p->late.head != SIM_NONE) sim_take_late(s, who);
+    if (!s->usual || s->traffic) take_late(s, who);
     do {
         bool goes = true;
         while (p->state == STATE_READY && goes && !s->failed) {
             if (p->behind && reached(p)) sim_caught_up(s, who);
-            if (p->at.stage == STAGE_OPS) goes = operate(s, who);
-            else if (p->at.stage == STAGE_CALL) goes = call(s, who);
-            else compute(s, who);
+            goes = go_one(s, who);
         }
         if (p->behind && p->state != STATE_DOWN && reached(p)) sim_caught_up(s, who);
         if (!goes || s->failed ||
             (p->state != STATE_WAITS && p->state != STATE_ENDED && p->state != STATE_CALL))
             return;
-        idle(s, who);
+        if (!s->usual || s->traffic) idle(s, who);
     } while (p->state == STATE_READY);
 }

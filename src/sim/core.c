@@ -73,7 +73,7 @@ uint32_t sim_frame_new(struct sim *s)
     return f;
 }
 
-static bool header_put(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length)
+bool sim_frame_write(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length)
 {
     f->header_length = length & INT32_MAX;
     f->logged = 0;
@@ -99,7 +99,7 @@ uint32_t sim_frame_copy(struct sim *s, uint32_t frame)
     struct sim_frame *f = sim_frame(s, copy), *from = sim_frame(s, frame);
     *f = *from;
     f->next = SIM_NONE;
-    (void)header_put(s, f, sim_header(from), from->header_length);
+    (void)sim_frame_write(s, f, sim_header(from), from->header_length);
     f->logged = from->logged;
     return copy;
 }
@@ -309,7 +309,6 @@ static uint64_t passed_on(struct sim *s, uint32_t who, const struct hark_transmi
 static inline void transmit(struct sim *s, uint32_t who, const struct hark_transmit *x, uint32_t in)
 {
     struct sim_process *p = &s->p[who];
-    const struct sim_options *o = s->o;
     uint32_t to = x->peer == HARK_RECOVERY ? s->ranks : x->peer, frame = sim_frame_new(s);
     if (frame == SIM_NONE) return;
     struct sim_frame *f = sim_frame(s, frame);
@@ -328,17 +327,14 @@ static inline void transmit(struct sim *s, uint32_t who, const struct hark_trans
                 "I9: process %u is to send message %llu to %u again, which its log does not hold",
                 who, (unsigned long long)x->name.ssn, x->name.peer);
     }
-    if (!header_put(s, f, x->header.at, x->header.length)) return;
+    if (!sim_frame_write(s, f, x->header.at, x->header.length)) return;
     count_frame(s, x);
     p->control_out += x->header.at[1] != HARK_APP;
     if (to == who) { /* the result of a reduction */
         sim_put(s, s->clock, SIM_WHAT(EVENT_WHOLE, frame, to));
         return;
     }
-    uint64_t span, leaves = p->nic > s->clock ? p->nic : s->clock;
-    if (!sim_span(s, f, &span)) sim_too_long(s);
-    p->nic = leaves + span + o->gap;
-    sim_put(s, leaves + o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
+    sim_leave(s, who, frame, to);
 }
 
 void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)
@@ -350,8 +346,7 @@ void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)
     r->part[part].logged_bytes += length;
 }
 
-/* It becomes longer by `length`, in what is under `key` there. */
-static bool log_more(
+bool sim_log_more(
     struct sim *s, struct sim_process *p, const struct hark_name *key, uint64_t length)
 {
     struct sim_result *r = s->r;
@@ -374,7 +369,7 @@ static void log_made(
     struct sim *s, struct sim_process *p, const struct hark_name *name, uint64_t length)
 {
     struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
-    if (!log_more(s, p, &made, length)) return;
+    if (!sim_log_more(s, p, &made, length)) return;
     if (name->way == HARK_OUT) log_less(s, p, &posted);
     if (name->way == HARK_IN) sim_count_logged(s, SIM_REDUCTION, length); /* what all gave */
 }
@@ -387,10 +382,10 @@ static void retain(struct sim *s, uint32_t who, const struct hark_name *name, ui
     if (in != SIM_NONE && name->to == HARK_GROUP) {
         log_made(s, p, name, sim_frame(s, in)->length);
     } else if (in != SIM_NONE && name->way == HARK_IN) {
-        (void)log_more(s, p, &key, sim_frame(s, in)->length);
+        (void)sim_log_more(s, p, &key, sim_frame(s, in)->length);
     } else if (!s->posting || !is_posted(s, name)) {
         sim_fail(s, "process %u retains what was not posted now", who);
-    } else if (log_more(s, p, &key, s->posted_length) && !hark_service_by_line(s->protocol)) {
+    } else if (sim_log_more(s, p, &key, s->posted_length) && !hark_service_by_line(s->protocol)) {
         /* By the line every message is retained; its receiver says which ones are logged. */
         sim_count_logged(s, s->posted_part, s->posted_length);
     }
@@ -481,6 +476,15 @@ static bool has_fate(const struct hark_effects *fx)
     return false;
 }
 
+void sim_ask(struct sim *s, uint32_t who)
+{
+    const struct hark *core = s->p[who].core;
+    if (s->ask_in == 0 || --s->ask_in) return;
+    s->ask_in = s->o->ask;
+    const char *broken = core ? sim_protocol(s, who)->violated(core) : NULL;
+    if (broken) sim_fail(s, "process %u: %s", who, broken);
+}
+
 static int step_one(struct sim *s, uint32_t who, const struct hark_event *event, uint32_t frame)
 {
     struct sim_process *p = &s->p[who];
@@ -512,11 +516,7 @@ static int step_one(struct sim *s, uint32_t who, const struct hark_event *event,
         s->answer.ssn = 0;
         if (step_one(s, who, &combined, SIM_NONE) < 0) return HARK_EINVAL;
     }
-    if (s->ask_in && --s->ask_in == 0) {
-        const char *broken = p->core ? sim_protocol(s, who)->violated(p->core) : NULL;
-        s->ask_in = s->o->ask;
-        if (broken) sim_fail(s, "process %u: %s", who, broken);
-    }
+    sim_ask(s, who);
     return HARK_OK;
 }
 

@@ -145,9 +145,10 @@ struct sim {
     struct hark_effects fx;
     struct hark_effect effects[64];
     uint8_t bytes[1 << 14];
-    bool failed;            /* error says why */
-    bool traffic;           /* recovery is on: control frames count */
-    bool defers;            /* messages may wait until their receiver does something */
+    bool failed;  /* error says why */
+    bool traffic; /* recovery is on: control frames count */
+    bool defers;  /* messages may wait until their receiver does something */
+    bool usual;   /* ... until they are received, and its protocol has entries for the usual one */
     uint64_t chances;       /* CHANCE events in the queue */
     uint64_t farthest;      /* iterations, the most that were done when one of them came */
     uint32_t in_vain, idle; /* since it was less: failures that they made; all of them */
@@ -255,12 +256,16 @@ const struct hark_protocol *sim_protocol(const struct sim *s, uint32_t who);
 /* A core in its initial state. */
 void sim_core_new(struct sim *s, uint32_t who);
 void sim_core_free(struct sim *s, struct sim_process *p);
+/* Asks the core whether its invariants hold, every so many steps. */
+void sim_ask(struct sim *s, uint32_t who);
 /* An event to the core and its effects; `frame`: the one that arrives, or SIM_NONE. HARK_OK,
  * HARK_WAIT, or negative (s->failed). */
 int sim_step(struct sim *s, uint32_t who, const struct hark_event *e, uint32_t frame);
 uint32_t sim_frame_new(struct sim *s);
 uint32_t sim_frame_copy(struct sim *s, uint32_t frame);
 void sim_frame_give(struct sim *s, uint32_t frame);
+/* Its header. False without memory. */
+bool sim_frame_write(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length);
 void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame);
 void sim_list_drop(struct sim *s, struct sim_list *l);
 /* The event of something that happens at process `who`, at `time`. */
@@ -270,11 +275,31 @@ void sim_list_drop(struct sim *s, struct sim_list *l);
 void sim_too_long(struct sim *s);
 void sim_put(struct sim *s, uint64_t time, uint64_t what);
 
+/* A frame leaves for process `to` as soon as the network takes it. */
+static inline void sim_leave(struct sim *s, uint32_t who, uint32_t frame, uint32_t to)
+{
+    struct sim_process *p = &s->p[who];
+    uint64_t span, leaves = p->nic > s->clock ? p->nic : s->clock;
+    if (!sim_span(s, sim_frame(s, frame), &span)) sim_too_long(s);
+    p->nic = leaves + span + s->o->gap;
+    sim_put(s, leaves + s->o->latency, SIM_WHAT(EVENT_FRAME, frame, to));
+}
+
 /* One message more that is kept until a checkpoint of its receiver, not only until it is
  * acknowledged. */
 void sim_count_logged(struct sim *s, uint8_t part, uint64_t length);
 /* Its core sees the messages that it has not seen yet. */
 void sim_take_late(struct sim *s, uint32_t who);
+
+/* The log becomes longer by `length`, in what is under `key` there. */
+bool sim_log_more(
+    struct sim *s, struct sim_process *p, const struct hark_name *key, uint64_t length);
+
+/* usual.c: a message that is as most are, by the protocol's entries for it (hark_protocol.post and
+ * receive); what step would do takes several times as long. False: nothing has happened, step is to
+ * do it. */
+bool sim_usual_post(struct sim *s, uint32_t who, const struct hark_posting *message);
+bool sim_usual_receive(struct sim *s, uint32_t who, uint32_t frame);
 
 /* log.c: false without memory, or if the log does not hold it. */
 /* Where it is: what a group was sent, what was combined of it (`made`), what its root keeps, what a

@@ -107,7 +107,8 @@ static void arrive(struct sim *s, uint32_t frame, uint32_t who)
     p->control += sim_header(f)[1] != HARK_APP;
     sim_list_add(s, &p->late, frame);
     if (may_wait(s, p, f)) return;
-    sim_take_late(s, who);
+    if (s->usual && !s->traffic && sim_wants(s, p, f)) p->state = STATE_READY;
+    else sim_take_late(s, who);
     if (who < s->ranks) sim_go(s, who);
     else if (p->doomed) (void)sim_failing(s, who, p->control);
 }
@@ -253,7 +254,8 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .ranks = o->pattern->ranks,
         .free_frame = SIM_NONE,
         .ask_in = o->ask,
-        .defers = o->protocol->unstable == NULL};
+        .defers = o->protocol->unstable == NULL,
+        .usual = o->protocol->unstable == NULL && o->protocol->post && o->protocol->receive};
     s->pattern = &s->program;
     s->program.reduces =
         o->pattern->maker->group && hark_protocol_reduces(o->protocol, grouped, o->core.copies);
