@@ -34,13 +34,6 @@ void sim_too_long(struct sim *s)
     sim_fail(s, "this would take more than 146 years of simulated time, beyond what is counted");
 }
 
-void sim_put(struct sim *s, uint64_t time, uint64_t what)
-{
-    if (__builtin_expect(time > SIM_LONGEST, 0)) sim_too_long(s);
-    if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what))
-        sim_no_memory(s);
-}
-
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static bool more_frames(struct sim *s)
@@ -476,10 +469,9 @@ static bool has_fate(const struct hark_effects *fx)
     return false;
 }
 
-void sim_ask(struct sim *s, uint32_t who)
+void sim_ask_now(struct sim *s, uint32_t who)
 {
     const struct hark *core = s->p[who].core;
-    if (s->ask_in == 0 || --s->ask_in) return;
     s->ask_in = s->o->ask;
     const char *broken = core ? sim_protocol(s, who)->violated(core) : NULL;
     if (broken) sim_fail(s, "process %u: %s", who, broken);

@@ -256,8 +256,12 @@ const struct hark_protocol *sim_protocol(const struct sim *s, uint32_t who);
 /* A core in its initial state. */
 void sim_core_new(struct sim *s, uint32_t who);
 void sim_core_free(struct sim *s, struct sim_process *p);
-/* Asks the core whether its invariants hold, every so many steps. */
-void sim_ask(struct sim *s, uint32_t who);
+/* Asks the core whether its invariants hold: every so many steps. */
+void sim_ask_now(struct sim *s, uint32_t who);
+static inline void sim_ask(struct sim *s, uint32_t who)
+{
+    if (s->ask_in && --s->ask_in == 0) sim_ask_now(s, who);
+}
 /* An event to the core and its effects; `frame`: the one that arrives, or SIM_NONE. HARK_OK,
  * HARK_WAIT, or negative (s->failed). */
 int sim_step(struct sim *s, uint32_t who, const struct hark_event *e, uint32_t frame);
@@ -273,7 +277,12 @@ void sim_list_drop(struct sim *s, struct sim_list *l);
     (UINT64_C(1) << 62) /* ns: beyond, sums with what one step adds might not fit                  \
                          */
 void sim_too_long(struct sim *s);
-void sim_put(struct sim *s, uint64_t time, uint64_t what);
+static inline void sim_put(struct sim *s, uint64_t time, uint64_t what)
+{
+    if (__builtin_expect(time > SIM_LONGEST, 0)) sim_too_long(s);
+    if (!sim_queue_put(&s->queue, time < s->queue.now ? s->queue.now : time, what))
+        sim_no_memory(s);
+}
 
 /* A frame leaves for process `to` as soon as the network takes it. */
 static inline void sim_leave(struct sim *s, uint32_t who, uint32_t frame, uint32_t to)

@@ -195,9 +195,10 @@ FETCHES fetch_core(const struct sim *s, const struct sim_event *e)
 
 FETCHES look_ahead(const struct sim *s)
 {
-    const struct sim_queue *q = &s->queue;
-    if (q->head + FAR < q->count[0]) fetch(s, &q->at[0][q->head + FAR]);
-    if (q->head + NEAR < q->count[0]) fetch_core(s, &q->at[0][q->head + NEAR]);
+    const struct sim_event *far = sim_queue_ahead(&s->queue, FAR),
+                           *near = sim_queue_ahead(&s->queue, NEAR);
+    if (far) fetch(s, far);
+    if (near) fetch_core(s, near);
 }
 
 static void loop(struct sim *s)

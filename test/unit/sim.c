@@ -43,6 +43,28 @@ static void test_queue(void **state)
     sim_queue_free(&q);
 }
 
+/* An event of the present time when there are no others: at the beginning, and when all are gone.
+ */
+static void test_queue_now(void **state)
+{
+    (void)state;
+    struct sim_queue q = {0};
+    struct sim_event e = {0, 0};
+    for (uint64_t k = 0; k < 200; k++) {
+        assert_false(sim_queue_take(&q, &e));
+        for (uint64_t i = 0; i < k; i++) assert_true(sim_queue_put(&q, q.now, i));
+        for (uint64_t i = 0; i < k; i++) {
+            assert_true(sim_queue_take(&q, &e));
+            assert_int_equal(e.time, q.now);
+            assert_int_equal(e.what, i);
+        }
+        if (k % 3) continue;
+        assert_true(sim_queue_put(&q, q.now + k, 0));
+        assert_true(sim_queue_take(&q, &e));
+    }
+    sim_queue_free(&q);
+}
+
 static void test_arena(void **state)
 {
     (void)state;
@@ -876,14 +898,15 @@ static void test_wrong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue), cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_log), cmocka_unit_test(test_round), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_trees), cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols),
-        cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts),
-        cmocka_unit_test(test_single), cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_sends_do_not_wait), cmocka_unit_test(test_fan_in),
-        cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong),
-        cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_queue_now), cmocka_unit_test(test_arena), cmocka_unit_test(test_log),
+        cmocka_unit_test(test_round), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_multicasts), cmocka_unit_test(test_single),
+        cmocka_unit_test(test_stream), cmocka_unit_test(test_sends_do_not_wait),
+        cmocka_unit_test(test_fan_in), cmocka_unit_test(test_fan_out),
+        cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_time),
+        cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
