@@ -89,7 +89,9 @@ HARK_HOT int hark_hydee_send_with(
     if (event->u.send.ctx && s->groups.count && hark_hydee_group(s, event->u.send.ctx))
         return HARK_EINVAL;                             /* this context belongs to a group */
     if (s->wave.in_checkpoint_call) return HARK_ESTATE; /* no sends inside a checkpoint call */
-    int status = hark_hydee_reserve(s, 1, exact ? 3 + hark_past_post_needs(&s->past) : 2);
+    uint32_t chunks = flags & HARK_DIGEST ? 2 : 1;
+    if (exact) chunks = 3 + hark_past_post_needs(&s->past);
+    int status = hark_hydee_reserve(s, hark_hydee_find(s, peer, event->u.send.ctx) == NULL, chunks);
     if (status >= 0 && exact) status = hark_past_reserve(p, &hark_hydee_shape, &s->past, 0);
     if (status < 0) return status;
     struct hark_hydee_channel *c = hark_hydee_channel(s, peer, event->u.send.ctx);
@@ -165,7 +167,7 @@ static inline int hark_hydee_arrive(struct hark_hydee *s, const struct hark_head
         hark_age_by(&s->endpoint, h, c ? c->channel.inc : hark_inc_of(p, &s->endpoint, h->src));
     if (age != HARK_CURRENT)
         return hark_emit_verdict(fx, age == HARK_OLDER ? HARK_DISCARD : HARK_HOLD);
-    status = hark_hydee_reserve(s, 1, 2);
+    status = hark_hydee_reserve(s, c == NULL, length == HARK_HYDEE_HEADER - HARK_WIRE_HEAD ? 1 : 2);
     if (status >= 0 && !hark_wave_calm(&s->wave)) status = hark_hydee_reserve_positions(s);
     if (status < 0) return status;
     c = hark_hydee_channel(s, h->src, h->ctx); /* rows may have moved */
@@ -388,7 +390,8 @@ HARK_FN int hark_hydee_post(
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     if (!s->usual || m->to != HARK_PROCESS || (m->ctx && s->groups.count)) return HARK_UNUSUAL;
-    if (hark_pool_reserve(p, &hark_hydee_shape, &s->pool, 2) < 0) return HARK_UNUSUAL;
+    const uint32_t chunks = s->flags & HARK_DIGEST ? 2 : 1;
+    if (hark_pool_reserve(p, &hark_hydee_shape, &s->pool, chunks) < 0) return HARK_UNUSUAL;
     struct hark_hydee_channel *c = hark_hydee_find(s, m->peer, m->ctx);
     if (c == NULL || c->pos.transmitted != c->channel.sent || c->pos.last_orphan > c->channel.sent)
         return HARK_UNUSUAL;
@@ -418,7 +421,7 @@ HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header)
         h.type != HARK_APP || h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc)
         return HARK_UNUSUAL;
     if (!s->usual || (h.ctx && s->groups.count)) return HARK_UNUSUAL;
-    if (hark_pool_reserve(p, &hark_hydee_shape, &s->pool, 2) < 0) return HARK_UNUSUAL;
+    if (hark_pool_reserve(p, &hark_hydee_shape, &s->pool, 1) < 0) return HARK_UNUSUAL;
     struct hark_hydee_channel *c = hark_hydee_find(s, h.src, h.ctx);
     if (c == NULL || h.src_inc != c->channel.inc || h.ssn != c->channel.recv + 1 ||
         c->channel.done != c->channel.recv || c->channel.flags & (HARK_GAP | HARK_OWED))

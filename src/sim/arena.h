@@ -18,6 +18,8 @@ struct sim_arena {
 /* At least *bytes bytes, 16-aligned (64, if it is a multiple of that), not zeroed; *bytes becomes
  * how many there are. NULL without memory. */
 void *sim_arena_take(struct sim_arena *a, uint64_t *bytes);
+/* Exactly so many, 64-aligned, which are not to be given back. NULL without memory. */
+void *sim_arena_keep(struct sim_arena *a, uint64_t bytes);
 /* Gives back what was asked for with `bytes` (or what that had become). NULL does nothing. */
 void sim_arena_give(struct sim_arena *a, void *at, uint64_t bytes);
 void sim_arena_free(struct sim_arena *a);

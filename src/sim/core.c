@@ -134,13 +134,13 @@ static void large_pages(struct sim *s)
     if (end > from) (void)madvise((void *)from, end - from, MADV_HUGEPAGE);
 }
 
-/* The block becomes as large as it must be, and a little more. Blocks are malloc's: all grow at
+/* The block becomes as large as it must be. Blocks are malloc's: all grow at
  * about the same time, and holes beside each other become one that the next can have. */
 static bool grow(struct sim *s, struct sim_process *p)
 {
     uint64_t had = p->core->bytes, bytes = (hark_wants(p->core, NULL) + 1) / 2;
     if (bytes <= had) bytes = had + had / 8;
-    bytes = (bytes + bytes / 32 + 63) & ~UINT64_C(63);
+    bytes = (bytes + 15) & ~UINT64_C(15);
     struct hark *core = realloc(p->core, bytes);
     large_pages(s);
     if (core == NULL) {

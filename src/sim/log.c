@@ -25,7 +25,7 @@ static struct sim_log_row *find(const struct sim_log *l, uint32_t peer, uint16_t
 /* A larger array with what was in it; false without memory. */
 static bool widen(struct sim *s, void **at, uint32_t count, uint32_t *room, size_t width)
 {
-    uint64_t bytes = (uint64_t)(count + 1 > *room * 2 ? count + 1 : *room * 2) * width;
+    uint64_t bytes = ((uint64_t)count + *room / 2 + 1) * width;
     void *more = sim_arena_take(&s->arena, &bytes);
     if (more == NULL) {
         sim_no_memory(s);

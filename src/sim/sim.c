@@ -43,8 +43,7 @@ static bool make_ranges(struct sim *s)
 
 static bool make(struct sim *s)
 {
-    uint64_t bytes = s->who * sizeof *s->p;
-    s->p = sim_arena_take(&s->arena, &bytes);
+    s->p = sim_arena_keep(&s->arena, s->who * sizeof *s->p);
     if (s->p) memset(s->p, 0, s->who * sizeof *s->p);
     if (s->p == NULL || !sim_service_open(s)) return false;
     if (hark_service_by_cluster(s->protocol) && !make_ranges(s)) return false;
