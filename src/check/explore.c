@@ -84,25 +84,11 @@ uint16_t at_end(struct exploration *x, const struct job *job)
     return outcome_put(x, signature) == 0 && !x->lab.failed ? VIOLATED_FINAL : 0;
 }
 
-bool at_once(struct lab *lab, const struct job *job, struct job_step *next)
-{
-    struct job_step step[JOB_STEPS];
-    uint32_t failing, n = job_steps(lab, job, step, &failing);
-    for (uint32_t k = 0; k < n - failing && !lab->failed; k++) {
-        *next = step[k];
-        if (step[k].what == STEP_APP || step[k].what == STEP_RESTART) continue;
-        if (step[k].what != STEP_FRAME) return true;
-        if (frame_of(lab, job_frame(lab, job, step[k].who, step[k].index))->header[1] != HARK_APP)
-            return true;
-    }
-    return false;
-}
-
 uint16_t settle(struct lab *lab, struct job *job)
 {
     uint16_t violated = 0;
     bool happened;
-    for (struct job_step next; !violated && !lab->failed && at_once(lab, job, &next);)
+    for (struct job_step next; !violated && !lab->failed && job_at_once(lab, job, &next);)
         violated = job_take(lab, job, next, &happened);
     return violated;
 }

@@ -61,30 +61,38 @@ static bool point_open(struct lab *lab, const struct job *job, uint32_t who)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
+/* Of one process; behind `step`, how many. */
+static uint32_t steps_of(
+    struct lab *lab, const struct job *job, uint32_t who, uint32_t re, struct job_step *step)
+{
+    uint32_t n = 0, list[LOCAL_FRAMES];
+    const struct local_info *i = local_info(lab, job->at[who]);
+    uint8_t w = (uint8_t)who;
+    if (!i->running) {
+        step[n++] = (struct job_step){STEP_RESTART, w, 0};
+        return n;
+    }
+    uint32_t frames = job_net_read(lab, job->at[lab->who + who], list);
+    for (uint32_t k = 0; k < frames; k++)
+        if (may_arrive(lab, list, k, i->inc))
+            step[n++] = (struct job_step){STEP_FRAME, w, (uint16_t)k};
+    if (i->seen < re) step[n++] = (struct job_step){STEP_TOLD, w, 0};
+    if (i->storing) step[n++] = (struct job_step){STEP_STORED, w, 0};
+    if (i->facts) step[n++] = (struct job_step){STEP_ANSWER, w, 0};
+    bool waits = lab->points && i->at_point && !point_open(lab, job, who);
+    i = local_info(lab, job->at[who]);
+    for (uint32_t from = waits ? 0 : i->from, k = 0; from; from >>= 1, k++)
+        if (from & 1) step[n++] = (struct job_step){STEP_APP, w, (uint16_t)k};
+    if (i->idle) step[n++] = (struct job_step){STEP_IDLE, w, 0};
+    return n;
+}
+
 uint32_t job_steps(
     struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failing)
 {
-    uint32_t n = 0, list[LOCAL_FRAMES];
-    uint32_t re = job_service(lab, job)->re;
+    uint32_t n = 0, re = job_service(lab, job)->re;
     for (uint32_t who = 0; who < lab->who; who++) {
-        const struct local_info *i = local_info(lab, job->at[who]);
-        uint8_t w = (uint8_t)who;
-        if (!i->running) {
-            step[n++] = (struct job_step){STEP_RESTART, w, 0};
-            continue;
-        }
-        uint32_t frames = job_net_read(lab, job->at[lab->who + who], list);
-        for (uint32_t k = 0; k < frames; k++)
-            if (may_arrive(lab, list, k, i->inc))
-                step[n++] = (struct job_step){STEP_FRAME, w, (uint16_t)k};
-        if (i->seen < re) step[n++] = (struct job_step){STEP_TOLD, w, 0};
-        if (i->storing) step[n++] = (struct job_step){STEP_STORED, w, 0};
-        if (i->facts) step[n++] = (struct job_step){STEP_ANSWER, w, 0};
-        bool waits = lab->points && i->at_point && !point_open(lab, job, who);
-        i = local_info(lab, job->at[who]);
-        for (uint32_t from = waits ? 0 : i->from, k = 0; from; from >>= 1, k++)
-            if (from & 1) step[n++] = (struct job_step){STEP_APP, w, (uint16_t)k};
-        if (i->idle) step[n++] = (struct job_step){STEP_IDLE, w, 0};
+        n += steps_of(lab, job, who, re, step + n);
         if (n + LOCAL_FRAMES + HARK_SCENARIO_RANKS + 8 > JOB_STEPS) {
             lab_fail(lab, "more steps at once than this search has room for");
             break;
@@ -92,6 +100,38 @@ uint32_t job_steps(
     }
     *failing = job_failures(lab, job, step + n);
     return n + *failing;
+}
+
+/* What the process does at once, the first in the order of steps_of(), without the others. */
+static bool at_once(
+    struct lab *lab, const struct job *job, uint32_t who, uint32_t re, struct job_step *step)
+{
+    const struct local_info *i = local_info(lab, job->at[who]);
+    const uint32_t part = job->at[lab->who + who], frames = intern_length(&lab->part, part) / 4;
+    const uint32_t *list = frames ? intern_at(&lab->part, part) : NULL;
+    const uint8_t w = (uint8_t)who;
+    if (!i->running) return false;
+    for (uint32_t k = 0; k < frames; k++) {
+        if (frame_of(lab, list[k])->header[1] == HARK_APP || !may_arrive(lab, list, k, i->inc))
+            continue;
+        *step = (struct job_step){STEP_FRAME, w, (uint16_t)k};
+        return true;
+    }
+    const uint8_t what = i->seen < re ? STEP_TOLD
+                         : i->storing ? STEP_STORED
+                         : i->facts   ? STEP_ANSWER
+                         : i->idle    ? STEP_IDLE
+                                      : 0;
+    *step = (struct job_step){what, w, 0};
+    return what != 0;
+}
+
+bool job_at_once(struct lab *lab, const struct job *job, struct job_step *next)
+{
+    const uint32_t re = job_service(lab, job)->re;
+    for (uint32_t who = 0; who < lab->who && !lab->failed; who++)
+        if (at_once(lab, job, who, re, next)) return true;
+    return false;
 }
 
 uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step step)

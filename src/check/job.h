@@ -53,6 +53,9 @@ void job_first(struct lab *lab, struct job *job);
 /* All that can happen; returns how many, and how many of them are failures, which come last. */
 uint32_t job_steps(
     struct lab *lab, const struct job *job, struct job_step step[JOB_STEPS], uint32_t *failures);
+/* With atomic control: what happens at once, the first step that is no application's, no
+ * application message's, no restart and no failure. False: nothing does. */
+bool job_at_once(struct lab *lab, const struct job *job, struct job_step *next);
 /* The step happens. The number of the violation that this is, or 0. *happened: false if the core
  * said WAIT. */
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened);

@@ -177,9 +177,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
                     lab->protocol->traits & HARK_TRAIT_RECLUSTERS && !lab->groups &&
                     goes_with(lab, HARK_ASKS_RECLUSTER);
     if (check_calls(lab, error) < 0) return -1;
-    lab->core_bytes = BLOCK;
-    lab->core = malloc(BLOCK);
-    if (lab->core == NULL) {
+    if (!core_open(lab, BLOCK)) {
         snprintf(error, HARK_SCENARIO_ERROR, "no memory");
         return -1;
     }
@@ -195,7 +193,7 @@ void lab_close(struct lab *lab)
     free(lab->info);
     free(lab->memo);
     free(lab->memo_slot);
-    free(lab->core);
+    core_close(lab);
     free(lab->twin);
     memset(lab, 0, sizeof *lab);
 }
@@ -205,6 +203,8 @@ void lab_freeze(struct lab *copy, const struct lab *lab)
     *copy = *lab;
     copy->frozen = copy->part.frozen = copy->local.frozen = true;
     copy->core = copy->twin = NULL;
+    copy->packed = NULL;
+    copy->unpacked = NULL;
 }
 
 uint64_t lab_bytes(const struct lab *lab)
@@ -482,6 +482,7 @@ static bool idle_does(struct lab *lab)
     struct hark_effects fx = {
         .at = effects, .room = HARK_EFFECTS_ROOM, .bytes = bytes, .bytes_room = sizeof bytes};
     struct hark_event e = idle_event(lab);
+    core_changes(lab);
     return lab->protocol->step(lab->core, &e, &fx) >= 0 && fx.count > 0;
 }
 

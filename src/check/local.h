@@ -182,6 +182,9 @@ struct lab {
     struct local at;
     struct hark *core, *twin;
     uint64_t core_bytes, twin_bytes;
+    uint8_t *packed; /* the core, if packed_length is not 0; packed_part: its number, or 0 */
+    uint32_t packed_length, packed_part;
+    struct lab_unpacked *unpacked; /* local_block.c */
     bool running, offering;
     uint32_t taking; /* part: the frame whose delivery is this step; 0: none */
     bool waits; /* with receives nested: the application stood at an operation that waits when the
@@ -269,16 +272,57 @@ void lab_violate(struct lab *lab, enum lab_violated what);
 void lab_fail(struct lab *lab, const char *why);
 /* There is no memory for what is to be kept. */
 void lab_starve(struct lab *lab);
+enum {
+    LOCAL_PACK = 1 << 17, /* bytes of a packed core, at most */
+    SPARE = 4,
+    EFFECTS = HARK_EFFECTS_ROOM + 4,
+    BYTES = HARK_EFFECTS_BYTES + 128
+};
+
+static inline const struct hark_protocol *lab_protocol(const struct lab *lab, uint32_t who)
+{
+    return who == lab->ranks ? lab->recovery : lab->protocol;
+}
+
+/* local_block.c. False without memory. */
+bool core_open(struct lab *lab, uint64_t bytes);
+void core_close(struct lab *lab);
+void core_new(struct lab *lab, uint32_t who);
+void core_stop(struct lab *lab);
+/* Something happens to the core: what is known of its packed form holds no longer. */
+void core_changes(struct lab *lab);
+/* The packed form, until the core changes; and its part, 0: lab->failed. */
+struct hark_bytes core_packed(struct lab *lab);
+uint32_t core_pack(struct lab *lab);
+/* Packs the core into lab->at. */
+void core_keep(struct lab *lab);
+/* The smallest block with this packed state of process lab->who_now; NULL without memory. Until
+ * the next call. */
+const struct hark *core_unpacked(struct lab *lab, uint32_t part);
+
+struct usual {  /* the result of post() or receive() in the state before a step */
+    int status; /* HARK_UNUSUAL also if the protocol has no such entry, or the event none */
+    struct hark_posted posted;
+    uint8_t header[HARK_POSTED_BYTES];
+    uint64_t length; /* of the state, packed */
+    uint8_t after[LOCAL_PACK];
+};
+
+/* local_twin.c: the twin is made of a packed state, makes the step that the core has made, and has
+ * come to the same; `before`: its packed state. */
+void twin_make(struct lab *lab, uint32_t packed);
+void twin_check(struct lab *lab, const struct hark_event *e, struct hark_bytes before, int status);
+/* Before a step: what the protocol's entry for the usual message does; `before`: the core, packed.
+ * And behind it: it has done the same. */
+void usual_try(struct lab *lab, const struct hark_event *e, uint32_t before, struct usual *u);
+void usual_check(struct lab *lab, const struct hark_event *e, int status, const struct usual *u);
+
 /* local_core.c: one event to the core, and its effects but for OFFER. HARK_OK, HARK_WAIT, or
  * negative (a violation has been noted). */
 int core_step(
     struct lab *lab, const struct hark_event *event, uint32_t frame, const struct payload *posted);
-void core_new(struct lab *lab, uint32_t who);
-void core_stop(struct lab *lab);
 /* From now on a core's trap is a violation. */
 void core_traps(void);
-/* Packs the core into lab->at. */
-void core_keep(struct lab *lab);
 /* The frame is held, behind those that come before it. */
 void core_hold(struct lab *lab, uint32_t frame);
 /* local_app.c: core_step(), then what it offers is given again, and an application that waits takes

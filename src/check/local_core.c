@@ -1,7 +1,5 @@
-/* local_core.c: events to a core, and what its effects do to the process. Every step is made twice:
- * on a large block, and on one that went through pack and unpack into the smallest one there is,
- * and both must come to the same. */
-#undef HARK_LINK /* makes blocks of its own */
+/* local_core.c: events to a core, and what its effects do to the process. */
+#undef HARK_LINK /* what a core is to emit */
 #include "local.h"
 
 #include <setjmp.h>
@@ -9,270 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SPARE = 4,
-    EFFECTS = HARK_EFFECTS_ROOM + 4,
-    BYTES = HARK_EFFECTS_BYTES + 128,
-    PACK = 1 << 17,
-    USUAL_ROOM = 1 << 10 /* in a block without any, nothing is as usual */
-};
-
-static const struct hark_protocol *protocol_of(const struct lab *lab, uint32_t who)
-{
-    return who == lab->ranks ? lab->recovery : lab->protocol;
-}
-
-static uint32_t rank_of(const struct lab *lab, uint32_t who)
-{
-    return who == lab->ranks ? HARK_RECOVERY : who;
-}
-
 static uint32_t who_of(const struct lab *lab, uint32_t rank)
 {
     return rank == HARK_RECOVERY ? lab->ranks : rank;
-}
-
-/* ---- blocks ---------------------------------------------------------------------------------- */
-
-static uint32_t pack_of(struct lab *lab, const struct hark *core)
-{
-    static uint8_t bytes[PACK];
-    uint64_t n = hark_pack(core, protocol_of(lab, lab->who_now)->shape, bytes, sizeof bytes);
-    if (n > sizeof bytes) {
-        lab_fail(lab, "a core's state is larger than this search expects");
-        return 0;
-    }
-    uint32_t part = intern_put(&lab->part, bytes, (uint32_t)n);
-    if (part == 0) lab_starve(lab);
-    return part;
-}
-
-static uint32_t pack(struct lab *lab)
-{
-    return pack_of(lab, lab->core);
-}
-
-/* The trees of the scenario, if the protocol has groups: one of multicasts on each, and one of
- * reductions. */
-static void add_trees(const struct lab *lab, struct hark_config *c)
-{
-    static uint32_t member[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS],
-        parent[HARK_SCENARIO_TREES][HARK_SCENARIO_RANKS];
-    static struct hark_group all[2 * HARK_SCENARIO_TREES];
-    c->groups = all;
-    for (uint32_t t = 0; t < lab->scenario->trees; t++) {
-        const struct hark_group tree = lab_tree(lab->scenario, t, member[t], parent[t]);
-        all[c->group_count++] = tree;
-        if (!lab->reduces) continue;
-        all[c->group_count] = tree;
-        all[c->group_count].ctx = group_ctx(t, true);
-        all[c->group_count++].reduces = 1;
-    }
-}
-
-void core_new(struct lab *lab, uint32_t who)
-{
-    const struct hark_scenario *s = lab->scenario;
-    struct hark_range group[HARK_SCENARIO_RANKS];
-    struct hark_config c = lab->options;
-    c.me = rank_of(lab, who);
-    c.ranks = lab->ranks;
-    c.cluster = group;
-    c.generations = s->generations;
-    c.epoch = who < lab->ranks ? s->epoch[who] : 0;
-    c.flags |= HARK_DIGEST | (s->waves_all ? HARK_WAVES_ALL : 0) |
-               (s->images_copied ? HARK_IMAGES_COPIED : 0);
-    const bool by_cluster = who < lab->ranks && hark_service_by_cluster(lab->protocol);
-    for (uint32_t i = 0; by_cluster && i < lab->ranks; i++)
-        if (s->cluster[i] == s->cluster[who]) group[c.cluster_count++] = (struct hark_range){i, i};
-    if (who < lab->ranks && lab->groups) add_trees(lab, &c);
-    memset(lab->core, 0, lab->core_bytes);
-    if (protocol_of(lab, who)->init(lab->core, lab->core_bytes, &c) != HARK_OK)
-        lab_fail(lab, "the protocol does not take this configuration");
-    lab->running = true;
-    lab->at.core = pack(lab);
-}
-
-void core_keep(struct lab *lab)
-{
-    lab->at.core = pack(lab);
-}
-
-void core_stop(struct lab *lab)
-{
-    struct local *l = &lab->at;
-    l->core = l->storing = l->inboxes = l->helds = l->payloads = l->facts = 0;
-    l->inc = l->seen = 0;
-    l->store_id = 0;
-    memset(&l->app, 0, sizeof l->app);
-    lab->running = false;
-    lab->offer = 0;
-}
-
-void local_open_core(struct lab *lab, uint32_t local)
-{
-    local_open(lab, local);
-    lab->who_now = lab->at.who;
-    lab->running = lab->at.core != 0;
-    if (!lab->running) return;
-    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
-    struct hark_bytes packed = {
-        intern_at(&lab->part, lab->at.core), intern_length(&lab->part, lab->at.core)};
-    hark_block_init(lab->core, lab->core_bytes, protocol->shape, protocol->kind);
-    if (hark_unpack(lab->core, protocol->shape, packed) != HARK_OK)
-        lab_violate(lab, VIOLATED_TWIN_PACK);
-}
-
-/* ---- the twin -------------------------------------------------------------------------------- */
-
-static bool twin_grow(struct lab *lab, uint64_t bytes)
-{
-    struct hark *t = realloc(lab->twin, bytes);
-    if (t == NULL) {
-        lab_starve(lab);
-        return false;
-    }
-    lab->twin = t;
-    lab->twin_bytes = bytes;
-    return true;
-}
-
-/* The smallest block that what is packed fits into; what a block wants is twice what it needs. */
-static void twin_make(struct lab *lab, uint32_t packed)
-{
-    static uint8_t again[PACK];
-    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
-    struct hark_bytes bytes = {intern_at(&lab->part, packed), intern_length(&lab->part, packed)};
-    if (!twin_grow(lab, protocol->shape->fixed)) return;
-    hark_block_init(lab->twin, lab->twin_bytes, protocol->shape, lab->core->kind);
-    while (hark_unpack(lab->twin, protocol->shape, bytes) == HARK_EFULL) {
-        uint64_t wants = (hark_wants(lab->twin, NULL) + 1) / 2;
-        if (!twin_grow(lab, wants)) return;
-        hark_grow(lab->twin, wants);
-    }
-    hark_grow(lab->twin, lab->twin->used); /* unpacking took more for a while */
-    if (hark_pack(lab->twin, protocol->shape, again, sizeof again) != bytes.length ||
-        memcmp(again, bytes.at, bytes.length) != 0)
-        lab_violate(lab, VIOLATED_TWIN_PACK);
-    lab->twin->more = lab->core->more;
-}
-
-static int twin_step(struct lab *lab, const struct hark_event *e, struct hark_effects *fx)
-{
-    static uint8_t before[PACK], after[PACK];
-    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
-    for (;;) {
-        uint64_t n = hark_pack(lab->twin, protocol->shape, before, sizeof before);
-        int status = protocol->step(lab->twin, e, fx);
-        if (status != HARK_EFULL) return status;
-        if (hark_pack(lab->twin, protocol->shape, after, sizeof after) != n ||
-            memcmp(before, after, n) != 0)
-            lab_violate(lab, VIOLATED_TWIN_EFULL);
-        uint64_t wants = (hark_wants(lab->twin, e) + 1) / 2;
-        if (wants <= lab->twin->bytes) wants = lab->twin->bytes + 64;
-        if (!twin_grow(lab, wants)) return HARK_EFULL;
-        hark_grow(lab->twin, wants);
-    }
-}
-
-static void twin_check(struct lab *lab, const struct hark_event *e, int status)
-{
-    static struct hark_effect effects[EFFECTS];
-    static uint8_t bytes[BYTES], one[PACK], two[PACK];
-    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
-    const struct hark_effects *fx = &lab->fx;
-    struct hark_effects mine = {
-        .at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
-    int other = twin_step(lab, e, &mine);
-    if (lab->failed) return;
-    if (other != status) lab_violate(lab, VIOLATED_TWIN_STEP);
-    if (status < 0 || other < 0) return;
-    if (mine.count != fx->count || mine.used != fx->used) lab_violate(lab, VIOLATED_TWIN_STEP);
-    for (uint32_t i = 0; i < mine.count && i < fx->count; i++) {
-        struct hark_effect a = mine.at[i], b = fx->at[i];
-        if (a.type == HARK_TRANSMIT && b.type == HARK_TRANSMIT) {
-            struct hark_bytes *h = &a.u.transmit.header, *g = &b.u.transmit.header;
-            if (h->length != g->length || memcmp(h->at, g->at, h->length) != 0)
-                lab_violate(lab, VIOLATED_TWIN_STEP);
-            h->at = g->at = NULL;
-        }
-        if (memcmp(&a, &b, sizeof a) != 0) lab_violate(lab, VIOLATED_TWIN_STEP);
-    }
-    uint64_t n = hark_pack(lab->core, protocol->shape, one, sizeof one);
-    if (hark_pack(lab->twin, protocol->shape, two, sizeof two) != n || memcmp(one, two, n) != 0)
-        lab_violate(lab, VIOLATED_TWIN_STATE);
-}
-
-/* ---- the usual message ----------------------------------------------------------------------- */
-
-/* Are the effects of a SEND those that post() has told? */
-static bool posted_alike(const struct lab *lab, const struct hark_posted *posted,
-    const uint8_t *header, const struct hark_posting *m)
-{
-    const struct hark_effects *fx = &lab->fx;
-    if (fx->count != 1u + posted->retain || fx->at[0].type != HARK_TRANSMIT) return false;
-    const struct hark_transmit *x = &fx->at[0].u.transmit;
-    const struct hark_name *name = &x->name;
-    if (x->peer != m->peer || x->inc != posted->inc || x->determinants != posted->determinants ||
-        x->replay || x->header.length != posted->header_length ||
-        memcmp(x->header.at, header, posted->header_length) != 0)
-        return false;
-    if (name->peer != m->peer || name->ctx != m->ctx || name->way != HARK_OUT ||
-        name->to != HARK_PROCESS || name->ssn != posted->ssn)
-        return false;
-    return !posted->retain || (fx->at[1].type == HARK_RETAIN &&
-                                  memcmp(&fx->at[1].u.retain.name, name, sizeof *name) == 0);
-}
-
-/* The result of post() or receive() in the state before a step. */
-struct usual {
-    int status; /* HARK_UNUSUAL also if the protocol has no such entry, or the event none */
-    struct hark_posted posted;
-    uint8_t header[HARK_POSTED_BYTES];
-    uint32_t after; /* the state, packed */
-};
-
-/* Before a step: does it to the twin, or nothing. `before`: the core, packed. */
-static void usual_try(struct lab *lab, const struct hark_event *e, uint32_t before, struct usual *u)
-{
-    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
-    u->status = HARK_UNUSUAL;
-#ifdef LAB_STEP_ALONE /* test/mutants/run.sh: what is wrong with step is to be seen by itself */
-    return;
-#endif
-    bool post = e->type == HARK_SEND && protocol->post;
-    if (!post && !(e->type == HARK_ARRIVE && protocol->receive)) return;
-    twin_make(lab, before);
-    if (lab->failed || !twin_grow(lab, lab->twin_bytes + USUAL_ROOM)) return;
-    hark_grow(lab->twin, lab->twin_bytes);
-    u->status = post ? protocol->post(lab->twin, &e->u.send, u->header, &u->posted)
-                     : protocol->receive(lab->twin, e->u.frame.header);
-    u->after = pack_of(lab, lab->twin);
-    if (u->status == HARK_UNUSUAL && u->after != before) lab_violate(lab, VIOLATED_UNUSUAL);
-}
-
-/* After the step: it has done the same. A step with more effects than fit (MORE) is never usual. */
-static void usual_check(
-    struct lab *lab, const struct hark_event *e, int status, const struct usual *u)
-{
-    static struct hark_effect effects[EFFECTS];
-    static uint8_t bytes[BYTES];
-    if (u->status == HARK_UNUSUAL) return;
-    const bool post = e->type == HARK_SEND;
-    bool alike = u->status == HARK_OK && status == HARK_OK;
-    if (alike && post) {
-        alike = posted_alike(lab, &u->posted, u->header, &e->u.send) && pack(lab) == u->after;
-    } else if (alike) {
-        struct hark_effects fx = {
-            .at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
-        struct hark_event deliver = {.type = HARK_DELIVER};
-        deliver.u.frame = e->u.frame;
-        alike = lab->fx.count == 1 && lab->fx.at[0].type == HARK_HANDUP;
-        if (alike) twin_make(lab, pack(lab));
-        alike = alike && !lab->failed && twin_step(lab, &deliver, &fx) == HARK_OK &&
-                fx.count == 0 && pack_of(lab, lab->twin) == u->after;
-    }
-    if (!alike && !lab->failed) lab_violate(lab, post ? VIOLATED_POST : VIOLATED_RECEIVE);
 }
 
 static bool spared(const struct hark_effects *fx)
@@ -480,7 +217,7 @@ static uint32_t image_put(struct lab *lab, const struct image *m, const uint32_t
 static void capture(struct lab *lab, uint64_t id)
 {
     uint32_t in[LOCAL_FRAMES], list[LOCAL_FRAMES + LOCAL_PAYLOADS], out[LOCAL_PAYLOADS];
-    struct image m = {.id = id, .core = pack(lab), .app = app_put(lab, &lab->at.app)};
+    struct image m = {.id = id, .core = core_pack(lab), .app = app_put(lab, &lab->at.app)};
     uint64_t cursor = 0;
     for (struct hark_names run; lab->protocol->names(lab->core, &cursor, &run);)
         for (uint64_t ssn = run.name.ssn; ssn <= run.last; ssn++) {
@@ -576,7 +313,7 @@ static void perform(
         app_go_on(lab);
         break;
     case HARK_ROLLBACK:
-        l->kept = lab->protocol->traits & HARK_TRAIT_WANTS_OLD_CORE ? pack(lab) : 0;
+        l->kept = lab->protocol->traits & HARK_TRAIT_WANTS_OLD_CORE ? core_pack(lab) : 0;
         core_stop(lab);
         break;
     case HARK_DIVERGED:
@@ -618,15 +355,20 @@ static void guarded_try(
 /* The step, the twin's, and whether the entries for the usual message have done the same. */
 static int guarded(struct lab *lab, const struct hark_event *e, const struct usual *usual)
 {
+    static uint8_t bytes[LOCAL_PACK];
+    struct hark_bytes before = core_packed(lab);
+    memcpy(bytes, before.at, before.length);
+    before.at = bytes;
     if (sigsetjmp(trap_back, 0)) {
         trap_armed = 0;
         lab_violate(lab, VIOLATED_TRAPPED);
         return HARK_ESTATE;
     }
     trap_armed = 1;
-    int status = protocol_of(lab, lab->who_now)->step(lab->core, e, &lab->fx);
+    core_changes(lab);
+    int status = lab_protocol(lab, lab->who_now)->step(lab->core, e, &lab->fx);
     if (status == HARK_EFULL) lab_fail(lab, "a core needs a larger block than this search gives");
-    if (!lab->failed) twin_check(lab, e, status);
+    if (!lab->failed) twin_check(lab, e, before, status);
     if (!lab->failed) usual_check(lab, e, status, usual);
     trap_armed = 0;
     return status;
@@ -639,7 +381,7 @@ int core_step(
     static uint8_t bytes[4][BYTES];
     static uint32_t depth; /* an OFFER's arrivals are steps within a step, so is what a receive
                               takes of them, and results of COMBINE */
-    const struct hark_protocol *protocol = protocol_of(lab, lab->who_now);
+    const struct hark_protocol *protocol = lab_protocol(lab, lab->who_now);
     struct hark_event e = *event;
     int status;
     if (depth == 4) {
@@ -648,8 +390,8 @@ int core_step(
     }
     depth++;
     if (lab->observe) lab->observe(lab->observer, event, NULL);
-    const uint32_t before = pack(lab);
-    struct usual usual;
+    static struct usual usual;
+    const uint32_t before = core_pack(lab);
     guarded_try(lab, event, before, &usual);
     twin_make(lab, before);
     do {

@@ -47,9 +47,6 @@ static inline struct job state_job(const struct exploration *x, uint64_t i)
 
 /* It begins, or begins again: the first state is there. */
 void begin_search(struct exploration *x);
-/* With atomic control: what happens at once, the first step that is no application's, no
- * application message's and no failure. False: nothing does. */
-bool at_once(struct lab *lab, const struct job *job, struct job_step *next);
 /* All that happens at once. The violation, or 0. */
 uint16_t settle(struct lab *lab, struct job *job);
 /* The job is over: its ends are gathered, or compared with those gathered before. The violation, or

@@ -45,7 +45,7 @@ int search_story(const struct hark_scenario *s, const struct search_options *opt
     for (uint32_t k = 0; k < result->path_length && status == 0 && !violated && !lab.failed; k++) {
         status = tell(&lab, &job, result->path[k], story, &violated);
         while (status == 0 && options->atomic && !violated && !lab.failed &&
-               at_once(&lab, &job, &next))
+               job_at_once(&lab, &job, &next))
             status = tell(&lab, &job, next, story, &violated);
     }
     if (lab.failed) status = -1;

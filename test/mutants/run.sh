@@ -42,7 +42,7 @@ build() {
     [ "$f" = cli/check ] && o=cli_check.o
     link=-DHARK_LINK
     [ "$f" = registry ] && link=-Og # nearly all that is compiled for a mutant, and few of them need long searches
-    case $f in check/local_core|check/local_app|check/local_pack|check/describe|check/picture|cli/replay) link= ;; esac
+    case $f in check/local_block|check/local_twin|check/local_core|check/local_app|check/local_pack|check/describe|check/picture|cli/replay) link= ;; esac
     $cc $flags $link "$@" -Iinclude -I"$top/src" -c "$top/src/$f.c" -o "$o" || return 1
     objects+=("$o")
   done
