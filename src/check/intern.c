@@ -13,7 +13,8 @@ static void *take(struct intern *t, uint32_t length)
 {
     uint64_t need = ((uint64_t)length + 7) & ~UINT64_C(7);
     if (need > t->left) {
-        uint64_t size = need > PIECE ? need : PIECE;
+        uint64_t size = t->small && t->bytes < PIECE ? PIECE / 64 : PIECE;
+        if (need > size) size = need;
         void **list = realloc(t->piece, (t->pieces + 1) * sizeof *list);
         if (list == NULL) return NULL;
         t->piece = list;

@@ -23,6 +23,7 @@ struct intern {
     void **piece;
     uint32_t pieces;
     uint64_t bytes; /* all memory that this has taken */
+    bool small;     /* few are expected: it takes little memory at once */
     bool frozen;    /* nothing is added: what is not there has the number 0 */
 };
 

@@ -138,16 +138,12 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
 {
     const struct service *s = job_service(lab, job);
     struct restart r = {0};
-    struct hark_fact f;
     uint32_t part;
     switch (step.what) {
     case STEP_FRAME: return job_frame(lab, job, step.who, step.index);
     case STEP_APP: return step.index;
     case STEP_TOLD: return s->said[local_info(lab, job->at[step.who])->seen + 1];
-    case STEP_ANSWER:
-        local_open(lab, job->at[step.who]);
-        f = lab->at.fact[0];
-        return f.re == s->re;
+    case STEP_ANSWER: return local_fact(lab, job->at[step.who]).re == s->re;
     case STEP_RESTART:
         r.inc = s->inc[step.who];
         r.announcement = s->said[s->re];
@@ -168,8 +164,7 @@ uint32_t job_argument(struct lab *lab, const struct job *job, struct job_step st
 static bool answer(struct lab *lab, struct job *job, struct job_step step)
 {
     struct service s = *job_service(lab, job);
-    local_open(lab, job->at[step.who]);
-    const struct hark_fact f = lab->at.fact[0];
+    const struct hark_fact f = local_fact(lab, job->at[step.who]);
     if (f.kind == HARK_FACT_WAVE && f.id <= s.wave[f.rank]) return false;
     struct hark_service_event e = {.type = HARK_SERVICE_FACT, .u.fact = f};
     const struct service_outcome out = job_service_event(lab, job, &s, &e);

@@ -117,8 +117,7 @@ static uint32_t service_failures(
     step[n++] = (struct job_step){STEP_SERVICE, 0, 0};
     for (uint32_t who = 0; who < lab->who; who++) {
         if (!local_info(lab, job->at[who])->facts) continue;
-        local_open(lab, job->at[who]);
-        if (lab->at.fact[0].re == s.re)
+        if (local_fact(lab, job->at[who]).re == s.re)
             step[n++] = (struct job_step){STEP_SERVICE, (uint8_t)who, 1};
     }
     return n;

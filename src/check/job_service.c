@@ -1,6 +1,7 @@
 /* job_service.c: the failure service of a job: the core that ships (hark/service.h), stepped in the
  * place of a runtime that verifies images and writes records at once. Its packed state is a part;
  * struct service beside it is what is often asked of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "hark/service.h"
@@ -160,7 +161,7 @@ static void perform(struct lab *lab, const struct job *job, const struct hark_se
     }
 }
 
-struct service_outcome job_service_event(
+static struct service_outcome make_event(
     struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *event)
 {
     struct service_outcome out = {0};
@@ -193,5 +194,65 @@ struct service_outcome job_service_event(
         e = answer;
     }
     if (!lab->failed) put(lab, job, s, &b);
+    return out;
+}
+
+/* ---- remembered ------------------------------------------------------------------------------ */
+
+/* What an event to the service comes to depends on this: its state, the event, and which images
+ * there are. */
+struct event_key {
+    uint32_t service, type, dead, recovery;
+    struct hark_fact fact;
+    uint32_t images[LOCAL_WHO];
+};
+
+struct service_memo {
+    uint32_t service; /* part: what it is then; 0: not known yet */
+    struct service_outcome outcome;
+};
+
+/* Its number; 0: this kind of event is not remembered, or there is no memory for it. */
+static uint32_t event_number(struct lab *lab, const struct job *job, const struct service *s,
+    const struct hark_service_event *e)
+{
+    struct event_key key;
+    memset(&key, 0, sizeof key);
+    if (e->type != HARK_SERVICE_FACT && e->type != HARK_SERVICE_DIED) return 0;
+    key.service = intern_put(&lab->part, s, sizeof *s);
+    key.type = e->type;
+    if (e->type == HARK_SERVICE_FACT) memcpy(&key.fact, &e->u.fact, sizeof key.fact);
+    for (uint32_t i = 0; e->type == HARK_SERVICE_DIED && i < e->u.died.count; i++)
+        key.dead |= 1u << e->u.died.rank[i];
+    if (e->type == HARK_SERVICE_DIED) key.recovery = e->u.died.recovery;
+    for (uint32_t i = 0; i < lab->who; i++) key.images[i] = local_info(lab, job->at[i])->images;
+    return key.service ? intern_put(&lab->service_event, &key, sizeof key) : 0;
+}
+
+static bool room_for(struct lab *lab, uint32_t number)
+{
+    if (number < lab->service_room) return true;
+    const uint32_t room = lab->service_room ? lab->service_room * 2 : 1 << 8;
+    struct service_memo *more =
+        lab->frozen ? NULL : realloc(lab->service_memo, room * sizeof *more);
+    if (more == NULL) return false;
+    memset(more + lab->service_room, 0, (room - lab->service_room) * sizeof *more);
+    lab->service_memo = more;
+    lab->service_room = room;
+    return number < room;
+}
+
+struct service_outcome job_service_event(
+    struct lab *lab, struct job *job, struct service *s, const struct hark_service_event *event)
+{
+    const uint32_t number = event_number(lab, job, s, event);
+    struct service_memo *m = number && room_for(lab, number) ? &lab->service_memo[number] : NULL;
+    if (m && m->service) {
+        job->at[2 * lab->who] = m->service;
+        *s = *job_service(lab, job);
+        return m->outcome;
+    }
+    const struct service_outcome out = make_event(lab, job, s, event);
+    if (m && !lab->failed) *m = (struct service_memo){job->at[2 * lab->who], out};
     return out;
 }

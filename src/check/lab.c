@@ -161,6 +161,7 @@ int lab_open(struct lab *lab, const struct hark_scenario *s, const char *protoco
     if (!has_all(s, lab->protocol, error)) return -1;
     if (!combined(s, lab->protocol, error)) return -1;
     lab->scenario = s;
+    lab->service_event.small = true;
     hark_options_take(lab->protocol->manual->options, &s->core, &lab->options);
     lab->recovery = lab->protocol->recovery ? hark_protocol_recovery() : NULL;
     lab->ranks = s->ranks;
@@ -190,6 +191,8 @@ void lab_close(struct lab *lab)
 {
     intern_free(&lab->part);
     intern_free(&lab->local);
+    intern_free(&lab->service_event);
+    free(lab->service_memo);
     free(lab->info);
     free(lab->memo);
     free(lab->memo_slot);
@@ -201,7 +204,7 @@ void lab_close(struct lab *lab)
 void lab_freeze(struct lab *copy, const struct lab *lab)
 {
     *copy = *lab;
-    copy->frozen = copy->part.frozen = copy->local.frozen = true;
+    copy->frozen = copy->part.frozen = copy->local.frozen = copy->service_event.frozen = true;
     copy->core = copy->twin = NULL;
     copy->packed = NULL;
     copy->unpacked = NULL;
@@ -209,8 +212,8 @@ void lab_freeze(struct lab *copy, const struct lab *lab)
 
 uint64_t lab_bytes(const struct lab *lab)
 {
-    return lab->part.bytes + lab->local.bytes + (uint64_t)lab->infos * sizeof *lab->info +
-           (uint64_t)lab->memo_room * sizeof *lab->memo +
+    return lab->part.bytes + lab->local.bytes + lab->service_event.bytes +
+           (uint64_t)lab->infos * sizeof *lab->info + (uint64_t)lab->memo_room * sizeof *lab->memo +
            (uint64_t)lab->memo_slots * sizeof *lab->memo_slot;
 }
 
@@ -523,10 +526,20 @@ static uint64_t past_of(struct lab *lab)
     return past;
 }
 
-const struct local_info *local_info(struct lab *lab, uint32_t local)
+static uint32_t images_of(struct lab *lab)
+{
+    uint64_t id[LOCAL_IMAGES];
+    const struct local *l = &lab->at;
+    for (uint32_t k = 0; k < l->images; k++)
+        id[k] = ((const struct image *)intern_at(&lab->part, l->image[k]))->id;
+    uint32_t part = l->images ? intern_put(&lab->part, id, l->images * (uint32_t)sizeof id[0]) : 0;
+    if (l->images && part == 0) lab_starve(lab);
+    return part;
+}
+
+const struct local_info *local_info_make(struct lab *lab, uint32_t local)
 {
     static const struct local_info nothing;
-    if (local < lab->infos && lab->info[local].known) return &lab->info[local];
     if (lab->frozen) lab_fail(lab, "this process is not known yet");
     if (lab->frozen || !infos_more(lab, local)) return &nothing;
     struct local_info *i = &lab->info[local];
@@ -553,6 +566,7 @@ const struct local_info *local_info(struct lab *lab, uint32_t local)
         i->idle = i->from == 0 && idle_does(lab);
     }
     i->past = past_of(lab);
+    i->images = images_of(lab);
     i->known = 1;
     return i;
 }

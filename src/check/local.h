@@ -126,7 +126,8 @@ struct local_info {
     uint32_t from; /* the application can make its next operation with a message of these senders, a
                     * bit each; bit 0 for operations that take none */
     uint32_t inc, seen;
-    uint64_t past; /* ghost: sends that anything here depends on */
+    uint64_t past;   /* ghost: sends that anything here depends on */
+    uint32_t images; /* part: the numbers of its images; 0: it has none */
     uint8_t known, running, storing, facts;
     uint8_t idle;                      /* IDLE would do something */
     uint8_t inside;                    /* a checkpoint call */
@@ -185,6 +186,10 @@ struct lab {
     uint8_t *packed; /* the core, if packed_length is not 0; packed_part: its number, or 0 */
     uint32_t packed_length, packed_part;
     struct lab_unpacked *unpacked; /* local_block.c */
+    /* What events to the failure service came to: job_service.c. */
+    struct intern service_event;
+    struct service_memo *service_memo;
+    uint32_t service_room;
     bool running, offering;
     uint32_t taking; /* part: the frame whose delivery is this step; 0: none */
     bool waits; /* with receives nested: the application stood at an operation that waits when the
@@ -225,7 +230,12 @@ uint32_t local_first(struct lab *lab, uint32_t who);
 struct outcome local_take(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
 /* Makes it, whether it is known or not. */
 struct outcome local_make(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
-const struct local_info *local_info(struct lab *lab, uint32_t local);
+const struct local_info *local_info_make(struct lab *lab, uint32_t local);
+static inline const struct local_info *local_info(struct lab *lab, uint32_t local)
+{
+    if (local < lab->infos && lab->info[local].known) return &lab->info[local];
+    return local_info_make(lab, local);
+}
 /* Fills lab->at with it. */
 void local_open(struct lab *lab, uint32_t local);
 /* Fills lab->at and lab->core, which is not NULL if it runs. */
@@ -350,6 +360,8 @@ bool app_waits(struct lab *lab);
 uint32_t local_close(struct lab *lab);
 uint32_t app_put(struct lab *lab, const struct app *app);
 void app_get(struct lab *lab, struct app *app, uint32_t part);
+/* The oldest fact that has not been answered; there is one. */
+struct hark_fact local_fact(const struct lab *lab, uint32_t local);
 /* Of a local that need not be opened for it; 0 if it does not run. heard, told: what was said in
  * message `ssn` from or to a peer, 0: nothing yet. */
 uint32_t app_sends(const struct lab *lab, uint32_t local);

@@ -135,6 +135,16 @@ void local_open(struct lab *lab, uint32_t local)
 
 /* ---- a look at one field --------------------------------------------------------------------- */
 
+struct hark_fact local_fact(const struct lab *lab, uint32_t local)
+{
+    struct hark_fact f;
+    memcpy(&f,
+        (const uint8_t *)intern_at(&lab->local, local) + offsetof(struct local, fact) +
+            sizeof(uint32_t),
+        sizeof f); /* behind the number of the application */
+    return f;
+}
+
 static const uint8_t *app_of(const struct lab *lab, uint32_t local)
 {
     uint32_t app;
