@@ -247,6 +247,29 @@ void add_found(struct exploration *x)
     x->finds = 0;
 }
 
+/* What is remembered of the steps that are looked up by one number is fetched for all together. */
+static void fetch_steps(
+    const struct lab *lab, const struct job *job, const struct job_step *step, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t argument = step[k].what == STEP_FRAME
+                                      ? job_frame(lab, job, step[k].who, step[k].index)
+                                      : step[k].index;
+        local_fetch(lab, job->at[step[k].who], (enum local_step)step[k].what, argument);
+    }
+}
+
+void state_fetch(const struct exploration *x, uint64_t i)
+{
+    if (i >= state_part(x, i)->count * x->parts) return;
+    const struct job job = state_job(x, i);
+    for (uint32_t k = 0; k < x->lab.who; k++) {
+        local_info_fetch(&x->lab, job.at[k]);
+        if (job.at[x->lab.who + k]) intern_fetch(&x->lab.part, job.at[x->lab.who + k]);
+    }
+    intern_fetch(&x->lab.part, job.at[2 * x->lab.who]);
+}
+
 static void expand_once(struct exploration *x, uint64_t i)
 {
     struct job_step step[JOB_STEPS];
@@ -255,6 +278,7 @@ static void expand_once(struct exploration *x, uint64_t i)
     x->reduction.state = (uint32_t)i;
     uint32_t n = job_steps(&x->lab, &job, step, &failing);
     bool moves = false; /* something but a failure can happen, and changes something */
+    fetch_steps(&x->lab, &job, step, n);
     for (uint32_t k = 0; k <= n && !x->r->violated && !x->lab.failed; k++) {
         struct job next = job;
         bool happened;

@@ -37,6 +37,11 @@ static inline const void *intern_at(const struct intern *t, uint32_t number)
     return t->entry[number - 1].at;
 }
 
+static inline void intern_fetch(const struct intern *t, uint32_t number)
+{
+    __builtin_prefetch(&t->entry[number - 1]);
+}
+
 static inline uint32_t intern_length(const struct intern *t, uint32_t number)
 {
     return number ? t->entry[number - 1].length : 0;

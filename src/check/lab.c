@@ -434,13 +434,13 @@ static int memo_more(struct lab *lab)
     }
     if (lab->memos * 2 < lab->memo_slots) return 0;
     uint32_t slots = lab->memo_slots ? lab->memo_slots * 2 : 1 << 12;
-    uint32_t *slot = calloc(slots, sizeof *slot);
+    uint64_t *slot = calloc(slots, sizeof *slot);
     if (slot == NULL) return -1;
-    for (uint32_t i = 0; i < lab->memos; i++) {
-        const struct memo *m = &lab->memo[i];
-        uint32_t at = memo_hash(m->local, m->step, m->argument) & (slots - 1);
+    for (uint32_t i = 0; i < lab->memo_slots; i++) {
+        uint32_t at = (uint32_t)(lab->memo_slot[i] >> 32) & (slots - 1);
+        if (lab->memo_slot[i] == 0) continue;
         while (slot[at]) at = (at + 1) & (slots - 1);
-        slot[at] = i + 1;
+        slot[at] = lab->memo_slot[i];
     }
     free(lab->memo_slot);
     lab->memo_slot = slot;
@@ -448,15 +448,23 @@ static int memo_more(struct lab *lab)
     return 0;
 }
 
+void local_fetch(const struct lab *lab, uint32_t local, enum local_step what, uint32_t argument)
+{
+    const uint32_t hash = memo_hash(local, (uint32_t)what, argument);
+    if (lab->memo_slots) __builtin_prefetch(&lab->memo_slot[hash & (lab->memo_slots - 1)]);
+}
+
 struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what, uint32_t argument)
 {
     uint32_t hash = memo_hash(local, (uint32_t)what, argument);
     for (uint32_t at = hash & (lab->memo_slots - 1); lab->memo_slots && lab->memo_slot[at];
          at = (at + 1) & (lab->memo_slots - 1)) {
-        const struct memo *m = &lab->memo[lab->memo_slot[at] - 1];
+        if (lab->memo_slot[at] >> 32 != hash) continue;
+        const uint32_t found = (uint32_t)lab->memo_slot[at] - 1;
+        const struct memo *m = &lab->memo[found];
         if (m->local != local || m->argument != argument || m->step != (uint32_t)what) continue;
         lab->looked_up++;
-        lab->last = lab->memo_slot[at] - 1;
+        lab->last = found;
         return m->outcome;
     }
     if (lab->frozen) {
@@ -470,7 +478,7 @@ struct outcome local_take(struct lab *lab, uint32_t local, enum local_step what,
     uint32_t at = hash & (lab->memo_slots - 1);
     while (lab->memo_slot[at]) at = (at + 1) & (lab->memo_slots - 1);
     lab->memo[lab->memos++] = (struct memo){local, argument, (uint32_t)what, out};
-    lab->memo_slot[at] = lab->memos;
+    lab->memo_slot[at] = (uint64_t)hash << 32 | lab->memos;
     lab->last = lab->memos - 1;
     return out;
 }

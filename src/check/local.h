@@ -169,7 +169,7 @@ struct lab {
     struct local_info *info; /* by number of the local */
     uint32_t infos;
     struct memo *memo;
-    uint32_t *memo_slot;
+    uint64_t *memo_slot; /* the hash, and the index + 1; 0: free */
     uint32_t memos, memo_room, memo_slots;
     uint32_t last;                    /* index of the memo of the step that was taken last */
     uint32_t taken[LOCAL_WHO], takes; /* of those that made up the last step of the job: one, but
@@ -228,6 +228,13 @@ uint64_t lab_bytes(const struct lab *lab);
 uint32_t local_first(struct lab *lab, uint32_t who);
 /* The step, looked up or made. */
 struct outcome local_take(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
+/* It will be taken: what is remembered of it is fetched from memory. */
+void local_fetch(const struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
+/* What local_info() of it is, likewise. */
+static inline void local_info_fetch(const struct lab *lab, uint32_t local)
+{
+    if (local < lab->infos) __builtin_prefetch(&lab->info[local]);
+}
 /* Makes it, whether it is known or not. */
 struct outcome local_make(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
 const struct local_info *local_info_make(struct lab *lab, uint32_t local);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SOON = 4 };
+enum { SOON = 4, NEXT = 2 /* states ahead */ };
 
 /* ---- one exploration ------------------------------------------------------------------------- */
 
@@ -23,6 +23,7 @@ static void explore_serial(struct exploration *x)
         if (((i & OFTEN) == 0 || stopped(x)) && enough(x)) break;
         if ((i & OFTEN) == 0) show_progress(x, x->q->count, x->q->count - i, false);
         states_fetch(x->q, i + SOON);
+        state_fetch(x, i + NEXT);
         expand(x, i);
         if (i + 1 == level) add_found(x);
     }

@@ -54,6 +54,8 @@ uint16_t settle(struct lab *lab, struct job *job);
 uint16_t at_end(struct exploration *x, const struct job *job);
 /* The step, and all that comes with it at once. The violation, or 0. */
 uint16_t take_step(struct exploration *x, struct job *job, struct job_step step, bool *happened);
+/* State i will be expanded, and states_fetch() has been told: where its processes are. */
+void state_fetch(const struct exploration *x, uint64_t i);
 /* Everything that can happen in state i. Where that leads is found, and not added yet. */
 void expand(struct exploration *x, uint64_t i);
 void add_found(struct exploration *x);
