@@ -27,19 +27,37 @@ uint64_t states_growing(const struct states *q)
     return table_growing(&q->half[0]) + table_growing(&q->half[1]) + table_growing(&q->all);
 }
 
+/* Most steps change one half: the number of the other is that of the state before. -1: it has
+ * changed, or that state is in another part. */
+static int64_t same_half(const struct states *q, const struct states_new *new, uint32_t h)
+{
+    if (q->parts > 1 || new->from >= q->all.count) return -1;
+    const uint32_t number = table_row(&q->all, new->from)[h];
+    const bool same = memcmp(table_row(&q->half[h], number), new->row + q->from[h],
+                          q->half[h].width * sizeof *new->row) == 0;
+    return same ? (int64_t)number : -1;
+}
+
 static int put_batch(struct states *q, const struct states_new *list, uint32_t count)
 {
     uint64_t hash[BATCH][2], whole[BATCH];
     uint32_t half[BATCH][2];
+    bool same[BATCH][2];
     for (uint32_t k = 0; k < count; k++)
         for (uint32_t h = 0; h < 2; h++) {
+            const int64_t number = same_half(q, &list[k], h);
+            same[k][h] = number >= 0;
+            half[k][h] = (uint32_t)number;
+            if (same[k][h]) continue;
             hash[k][h] = table_hash(list[k].row + q->from[h], q->half[h].width);
             table_fetch(&q->half[h], hash[k][h]);
         }
     for (uint32_t k = 0; k < count; k++)
-        for (uint32_t h = 0; h < 2; h++) table_fetch_row(&q->half[h], hash[k][h]);
+        for (uint32_t h = 0; h < 2; h++)
+            if (!same[k][h]) table_fetch_row(&q->half[h], hash[k][h]);
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t h = 0; h < 2; h++) {
+            if (same[k][h]) continue;
             int64_t number = table_put(&q->half[h], list[k].row + q->from[h], hash[k][h], NULL);
             if (number < 0) return -1;
             half[k][h] = (uint32_t)number;
