@@ -34,12 +34,13 @@ static void *take(struct intern *t, uint32_t length)
 static int more_slots(struct intern *t)
 {
     uint32_t slots = t->slots ? t->slots * 2 : 1 << 10;
-    uint32_t *slot = calloc(slots, sizeof *slot);
+    uint64_t *slot = calloc(slots, sizeof *slot);
     if (slot == NULL) return -1;
-    for (uint32_t i = 0; i < t->count; i++) {
-        uint32_t at = t->entry[i].hash & (slots - 1);
+    for (uint32_t i = 0; i < t->slots; i++) {
+        uint32_t at = (uint32_t)(t->slot[i] >> 32) & (slots - 1);
+        if (t->slot[i] == 0) continue;
         while (slot[at]) at = (at + 1) & (slots - 1);
-        slot[at] = i + 1;
+        slot[at] = t->slot[i];
     }
     free(t->slot);
     t->bytes += (uint64_t)(slots - t->slots) * sizeof *slot;
@@ -65,16 +66,17 @@ uint32_t intern_put(struct intern *t, const void *bytes, uint32_t length)
     if (t->slots == 0) return 0;
     uint32_t hash = (uint32_t)XXH3_64bits(bytes, length), at = hash & (t->slots - 1);
     for (; t->slot[at]; at = (at + 1) & (t->slots - 1)) {
-        const struct intern_entry *e = &t->entry[t->slot[at] - 1];
-        if (e->hash == hash && e->length == length && memcmp(e->at, bytes, length) == 0)
-            return t->slot[at];
+        if (t->slot[at] >> 32 != hash) continue;
+        const uint32_t number = (uint32_t)t->slot[at];
+        const struct intern_entry *e = &t->entry[number - 1];
+        if (e->length == length && memcmp(e->at, bytes, length) == 0) return number;
     }
     if (t->frozen || (t->count == t->room && more_entries(t) < 0)) return 0;
     void *copy = take(t, length);
     if (copy == NULL) return 0;
     memcpy(copy, bytes, length);
-    t->entry[t->count++] = (struct intern_entry){copy, length, hash};
-    t->slot[at] = t->count;
+    t->entry[t->count++] = (struct intern_entry){copy, length};
+    t->slot[at] = (uint64_t)hash << 32 | t->count;
     return t->count;
 }
 

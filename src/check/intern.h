@@ -11,12 +11,12 @@
 
 struct intern_entry {
     const void *at;
-    uint32_t length, hash;
+    uint32_t length;
 };
 
 struct intern {
     struct intern_entry *entry; /* number - 1 */
-    uint32_t *slot;             /* numbers; 0: free */
+    uint64_t *slot;             /* the hash, and the number; 0: free */
     uint32_t count, room, slots;
     uint8_t *free; /* of the newest piece of memory */
     uint64_t left;
