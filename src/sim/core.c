@@ -54,16 +54,11 @@ static bool more_frames(struct sim *s)
     return true;
 }
 
-/* SIM_NONE without memory. */
-uint32_t sim_frame_new(struct sim *s)
+bool sim_frames_more(struct sim *s)
 {
-    if (s->free_frame == SIM_NONE && !more_frames(s)) {
-        sim_no_memory(s);
-        return SIM_NONE;
-    }
-    uint32_t f = s->free_frame;
-    s->free_frame = sim_frame(s, f)->next;
-    return f;
+    const bool there = more_frames(s);
+    if (!there) sim_no_memory(s);
+    return there;
 }
 
 bool sim_frame_write(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length)
@@ -95,14 +90,6 @@ uint32_t sim_frame_copy(struct sim *s, uint32_t frame)
     (void)sim_frame_write(s, f, sim_header(from), from->header_length);
     f->logged = from->logged;
     return copy;
-}
-
-void sim_frame_give(struct sim *s, uint32_t frame)
-{
-    struct sim_frame *f = sim_frame(s, frame);
-    if (f->header_length > SIM_HEADER) sim_arena_give(&s->arena, f->header.far, f->header_length);
-    f->next = s->free_frame;
-    s->free_frame = frame;
 }
 
 void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame)

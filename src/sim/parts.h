@@ -265,9 +265,23 @@ static inline void sim_ask(struct sim *s, uint32_t who)
 /* An event to the core and its effects; `frame`: the one that arrives, or SIM_NONE. HARK_OK,
  * HARK_WAIT, or negative (s->failed). */
 int sim_step(struct sim *s, uint32_t who, const struct hark_event *e, uint32_t frame);
-uint32_t sim_frame_new(struct sim *s);
+bool sim_frames_more(struct sim *s);
+/* SIM_NONE without memory. */
+static inline uint32_t sim_frame_new(struct sim *s)
+{
+    if (s->free_frame == SIM_NONE && !sim_frames_more(s)) return SIM_NONE;
+    const uint32_t f = s->free_frame;
+    s->free_frame = sim_frame(s, f)->next;
+    return f;
+}
 uint32_t sim_frame_copy(struct sim *s, uint32_t frame);
-void sim_frame_give(struct sim *s, uint32_t frame);
+static inline void sim_frame_give(struct sim *s, uint32_t frame)
+{
+    struct sim_frame *f = sim_frame(s, frame);
+    if (f->header_length > SIM_HEADER) sim_arena_give(&s->arena, f->header.far, f->header_length);
+    f->next = s->free_frame;
+    s->free_frame = frame;
+}
 /* Its header. False without memory. */
 bool sim_frame_write(struct sim *s, struct sim_frame *f, const uint8_t *at, uint32_t length);
 void sim_list_add(struct sim *s, struct sim_list *l, uint32_t frame);

@@ -1,5 +1,7 @@
 /* usual.c: a message that is as most are (hark_protocol.post and receive): no event, no effects.
  * What they would be is in hark.h: TRANSMIT and perhaps RETAIN, and HANDUP. */
+#include <string.h>
+
 #include "parts.h"
 
 bool sim_usual_post(struct sim *s, uint32_t who, const struct hark_posting *message)
@@ -14,7 +16,13 @@ bool sim_usual_post(struct sim *s, uint32_t who, const struct hark_posting *mess
     struct sim_frame *f = sim_frame(s, frame);
     f->length = message->length;
     f->next = SIM_NONE;
-    if (!sim_frame_write(s, f, s->bytes, posted.header_length)) return true;
+    if (posted.header_length <= SIM_HEADER) {
+        memcpy(f->header.bytes, s->bytes, SIM_HEADER); /* as long as all are */
+        f->header_length = posted.header_length & INT32_MAX;
+        f->logged = 0;
+    } else if (!sim_frame_write(s, f, s->bytes, posted.header_length)) {
+        return true;
+    }
     s->r->piggyback_bytes += posted.header_length - HARK_WIRE_HEAD;
     s->r->determinants_piggybacked += posted.determinants;
     sim_leave(s, who, frame, message->peer);
