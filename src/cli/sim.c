@@ -73,6 +73,10 @@ void hark_cli_sim_help(void)
         "at random (0)\n"
         "  --checkpoint-cost T   until an image is durable (1ms);  --detect T  until a death is "
         "noticed (1ms)\n"
+        "  --copy-cost T         until an image is copied; the process goes on then, and T later "
+        "than "
+        "without it the\n"
+        "                        image is durable (0: it waits until then)\n"
         "  --restart T           until a new incarnation runs (10ms);  --service T  until the "
         "failure service has "
         "answered (10us)\n"
@@ -237,12 +241,12 @@ static int parse(int argc, char **argv, struct arguments *a)
         {"latency", TIME, &s->latency, 0, 0}, {"overhead", TIME, &s->overhead, 0, 0},
         {"gap", TIME, &s->gap, 0, 0}, {"gap-per-byte", RATE, &s->gap_per_byte, 0, 0},
         {"compute", TIME, &s->compute, 0, 0}, {"jitter", TIME, &s->jitter, 0, 0},
-        {"checkpoint-cost", TIME, &s->checkpoint, 0, 0}, {"detect", TIME, &s->detect, 0, 0},
-        {"restart", TIME, &s->restart, 0, 0}, {"service", TIME, &s->service, 0, 0},
-        {"json", TEXT, &a->json, 0, 0}, {"csv", TEXT, &a->csv, 0, 0},
-        {"plot", TEXT, &a->plot, 0, 0}, {"write-matrix", TEXT, &a->matrix, 0, 0},
-        {"write-messages", TEXT, &a->messages, 0, 0}, {"ask", SIZE, &s->ask, 0, any},
-        {"help", HELP, NULL, 0, 0}};
+        {"checkpoint-cost", TIME, &s->checkpoint, 0, 0}, {"copy-cost", TIME, &s->copy, 0, 0},
+        {"detect", TIME, &s->detect, 0, 0}, {"restart", TIME, &s->restart, 0, 0},
+        {"service", TIME, &s->service, 0, 0}, {"json", TEXT, &a->json, 0, 0},
+        {"csv", TEXT, &a->csv, 0, 0}, {"plot", TEXT, &a->plot, 0, 0},
+        {"write-matrix", TEXT, &a->matrix, 0, 0}, {"write-messages", TEXT, &a->messages, 0, 0},
+        {"ask", SIZE, &s->ask, 0, any}, {"help", HELP, NULL, 0, 0}};
     struct option options[OPTIONS + 1] = {0};
     const size_t count = sizeof table / sizeof table[0];
     HARK_STATIC_ASSERT(sizeof table / sizeof table[0] < OPTIONS, "getopt ends at a row of zeros");

@@ -164,6 +164,8 @@ static inline int hark_app_mask(int tag, uint16_t ctx)
     if (tag == HARK_ANY_TAG) return 0;
     return ctx < HARK_APP_CONTEXTS ? ~0 : ~HARK_APP_MARK;
 }
+/* The arguments of a receive or a look: HARK_A_OK, HARK_A_EINIT, _EARGUMENT, _ERANK, _ETAG. */
+int hark_app_valid(const void *data, size_t room, int from, int tag);
 void hark_app_post(struct hark_request *r);
 void hark_app_unpost(struct hark_request *r); /* one that is not done */
 /* Takes what has arrived; no more than a look at the transport. */

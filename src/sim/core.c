@@ -208,6 +208,7 @@ void sim_core_new(struct sim *s, uint32_t who)
     c.ranks = s->ranks;
     c.generations = s->o->generations;
     if (s->waves_all) c.flags |= HARK_WAVES_ALL;
+    if (s->o->copy) c.flags |= HARK_IMAGES_COPIED;
     if (who < s->ranks && hark_service_by_cluster(s->protocol)) {
         uint32_t g = s->o->clusters->of[who];
         c.cluster = s->range + s->cluster_range[g];

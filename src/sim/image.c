@@ -151,7 +151,9 @@ void sim_capture(struct sim *s, uint32_t who, uint64_t id)
     if (!sim_log_copy(s, &m->log, &p->log)) return;
     p->storing = 1;
     p->store_id = id;
-    sim_put(s, s->clock + s->o->checkpoint, SIM_WHAT(EVENT_STORED, p->inc, who));
+    s->clock += s->o->copy;
+    p->durable_at = s->clock + s->o->checkpoint;
+    sim_put(s, p->durable_at, SIM_WHAT(EVENT_STORED, p->inc, who));
 }
 
 void sim_image_restore(struct sim *s, uint32_t who, const struct sim_image *m)

@@ -95,8 +95,8 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint32_t control;         /* frames that it got */
     struct sim_image *images; /* newest first */
     uint8_t *kept; /* the packed core that was told to go back, until its successor is told */
-    uint64_t store_id;
-    uint64_t lost_at; /* when it went down */
+    uint64_t store_id, durable_at; /* of the image that is being written */
+    uint64_t lost_at;              /* when it went down */
     uint32_t kept_length;
     uint32_t control_out; /* frames that it sent */
     uint64_t goal_place;  /* where it had been before it went back */

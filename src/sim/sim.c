@@ -139,6 +139,7 @@ static void stored(struct sim *s, uint32_t inc, uint32_t who)
     struct sim_process *p = &s->p[who];
     struct hark_event e = {.type = HARK_STORED};
     if (p->state == STATE_DOWN || !p->storing || (p->inc & 0xfffffff) != inc) return;
+    if (s->now < p->durable_at) return; /* of an image before, whose checkpoint was aborted */
     sim_take_late(s, who);
     p->storing = 0;
     e.u.stored.of = HARK_CAPTURE;

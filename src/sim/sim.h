@@ -26,7 +26,9 @@ struct sim_options {
     struct hark_config core; /* what the protocol's options set, and HARK_DIGEST in its flags; no
                                 more of it */
     uint64_t latency, overhead, gap, gap_per_byte; /* LogGP's L, o, g in ns, G in ps a byte */
-    uint64_t compute, jitter;             /* ns an iteration; and up to so many more, by chance */
+    uint64_t compute, jitter; /* ns an iteration; and up to so many more, by chance */
+    uint64_t copy; /* ns: until an image is copied, and its process goes on; 0: it waits until it is
+                    * durable */
     uint64_t checkpoint, detect, restart; /* ns: until an image is durable, a death is noticed, a
                                              new incarnation runs */
     uint64_t service;                     /* ns until the failure service has answered */

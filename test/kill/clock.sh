@@ -82,7 +82,7 @@ for protocol in scmel coordinated; do
 done
 
 # 10^6 readings are 16 MB; checkpoints trim them.
-expect 0 '' -n 4 --clusters 2 --interval 1ms --kill 1@2000 --json figures.json -- "$clocked" 3200 80
+expect 0 '' -n 4 --clusters 2 --interval 1ms --wait-for-checkpoints --kill 1@2000 --json figures.json -- "$clocked" 3200 80
 all_right '10^6 readings'
 holds '10^6 readings: made' [ "$(figure readings figures.json)" -ge 1000000 ]
 holds '10^6 readings: trimmed' [ "$(figure journal_bytes figures.json)" -lt 4000000 ]
@@ -96,14 +96,14 @@ expect 0 'the journal of clocks and files is full: if the process is lost before
   -n 2 --interval 0 -- "$clocked" 100 300
 is 'full: all are right' 2 "$(grep -c '^rank [01]: right$' out)"
 is 'full: a line a process at most' '' "$(grep -o 'rank [01]: the journal' out | sort | uniq -d)"
-expect 0 '' -n 2 --clusters 2 --interval 1ms -- "$clocked" 100 300
+expect 0 '' -n 2 --clusters 2 --interval 1ms --wait-for-checkpoints -- "$clocked" 100 300
 is 'trimmed: nothing is full' 0 "$(grep -c 'journal' out)"
 is 'trimmed: all are right' 2 "$(grep -c '^rank [01]: right$' out)"
 tested=("$hark" run)
 
 # Killed with all that belongs to it, and resumed. Each process goes on from a checkpoint of its own, so the others have received
 # what it sends again: the readings since that checkpoint must be in the store.
-long=(-n 4 --clusters 4 --interval 20ms --store store)
+long=(-n 4 --clusters 4 --interval 20ms --wait-for-checkpoints --store store)
 killed() {
   rm -rf store fifo
   mkfifo fifo

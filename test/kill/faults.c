@@ -57,7 +57,8 @@ static const char **command(const struct run *r, const char *const words[])
     static char text[MOST][700];
     size_t n = 0;
     const char *const begin[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", "2", "--interval",
-        "1ms", "--option", "answer-ms=50000"}; /* no slow machine decides */
+        "1ms", "--wait-for-checkpoints", "--option", "answer-ms=50000"}; /* no slow disk or machine
+                                                                            decides */
     for (; n < sizeof begin / sizeof begin[0]; n++) argv[n] = begin[n];
     for (size_t i = 0; words[i]; i++) {
         assert_true(i < MOST);

@@ -38,7 +38,7 @@ done
 
 # The failures were some: rank 0 went back in its place, and was started again; with checkpoints, not to the beginning.
 rm -f died
-"$hark" run -n 3 --protocol coordinated --interval 1ms --verbose --kill 1@80 -- "$input" stdio <numbers >out 2>err
+"$hark" run -n 3 --protocol coordinated --interval 1ms --wait-for-checkpoints --verbose --kill 1@80 -- "$input" stdio <numbers >out 2>err
 grep -q '^hark: rank 0 goes back as process' err && good || bad 'rank 0 did not go back in its place'
 grep -q 'all ranks go back to checkpoint' err && good || bad 'no checkpoint was used'
 

@@ -18,7 +18,7 @@ PMI_SIZE=4 PMI_RANK=1 ./newcomer >out 2>&1; grep -q '^hark' out && bad 'mpiexec,
 
 # One checkpoint, then a kill: what the program did not do about its memory.
 for protocol in hydee scmel coordinated; do
-  kill=(-n 4 --clusters 2 --protocol $protocol --interval 1ms --kill 1@60 --stall-limit 1s)
+  kill=(-n 4 --clusters 2 --protocol $protocol --interval 1ms --wait-for-checkpoints --kill 1@60 --stall-limit 1s)
   expect 0 '' "${kill[@]}" ./newcomer whole
   grep -Eq 'holds no memory|communicates before' out && bad "$protocol: a whole program is accused" || good
   expect 1 '^hark: rank [0-3] begins again from checkpoint [0-9]*, and communicates before it has its protected memory back: call hark_restarted' \
@@ -30,7 +30,7 @@ for protocol in hydee scmel coordinated; do
 done
 for fault in half-protected late-step; do
   expect 1 'is all that it needs protected as it is when hark_checkpoint is called, the counter of a loop too? For a program in which that order matters use' \
-    -n 4 --clusters 4 --interval 1ms --kill 1@60 ./newcomer $fault
+    -n 4 --clusters 4 --interval 1ms --wait-for-checkpoints --kill 1@60 ./newcomer $fault
 done
 
 # Regions that a later version of the program has more of.

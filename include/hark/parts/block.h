@@ -101,12 +101,15 @@ static inline const struct hark_table *hark_shape_table_of(
 #if HARK_BODIES
 
 /* Makes room in a full table, for hark_reserve: moves the later tables up. A short table grows by a
- * row and a longer one by a quarter: a simulation has a million blocks, most with few rows. */
+ * row and a longer one by a quarter, for a simulation has a million blocks, most with few rows; one
+ * of 64 rows and more doubles. */
 HARK_COLD int hark_reserve_more(
     struct hark *p, const struct hark_shape *s, struct hark_table *t, uint32_t more)
 {
     uint64_t need = (uint64_t)t->count + more,
-             room = (uint64_t)t->room + (t->room < 8 ? 1 : t->room / 4);
+             room = (uint64_t)t->room + (t->room < 8       ? 1
+                                            : t->room < 64 ? t->room / 4
+                                                           : t->room);
     if (room < need) room = need;
     if (room < 4) room = 4;
     uint64_t extra = (room - t->room) * t->width;
