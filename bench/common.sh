@@ -54,6 +54,8 @@ options_of() { # name
 carried() { # whose, build, transport, what, size, window, name
   local whose=$1 build=$2 on=$3 what=$4 size=$5 window=$6 name=$7 options
   options_of "$name"
+  # An image that is being written would take the processors from what is timed. Builds before 2026-11-29 always wait for it.
+  "$build/src/cli/hark" run --help | grep -q -e --wait-for-checkpoints && options+=(--wait-for-checkpoints)
   rm -rf "$store/job"
   row "$whose" "$on" "$what" "$size" "$name" "$build/src/cli/hark" run -n 2 --clusters 2 --transport "$on" --interval 1ms --store "$store/job" \
     "${options[@]}" -- "$build/bench/pingpong" "$what" "$size" "$ms" "$window"

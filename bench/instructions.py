@@ -67,6 +67,10 @@ def run(build, row, size=8, window=1, mpi=None, top=0, keep=None, interval="0", 
                             str(pathlib.Path(__file__).parent / "instructions.c")], check=True)
         else:
             options = ["--protocol", protocol, "--transport", transport, "--interval", interval, "--store", f"{work}/store"]
+            # When an image is written behind the program, counts depend on when. Builds before 2026-11-29 always wait for it.
+            if interval != "0" and "--wait-for-checkpoints" in subprocess.run(
+                    [f"{build}/src/cli/hark", "run", "--help"], capture_output=True, text=True).stdout:
+                options.append("--wait-for-checkpoints")
             if not digest: options.append("--no-digest")
             if protocol in ("hydee", "sendet", "team", "camel"): options += ["--clusters", clusters or "2"]
             start = [f"{build}/src/cli/hark", "run", "-n", "2"] + options
