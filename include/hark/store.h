@@ -75,6 +75,45 @@ struct hark_store_ops {
 int hark_store_open_directory(struct hark_store **s, const char *path, const char *job,
     uint32_t ranks, bool fresh, char error[256]);
 
+/* ---- images by blocks ----------------------------------------------------------------------- */
+
+enum hark_compression {
+    HARK_COMPRESS_NONE,
+    HARK_COMPRESS_LZ4,
+    HARK_COMPRESS_ZSTD,
+    HARK_COMPRESSIONS
+};
+
+/* "none", "lz4", "zstd"; NULL: there is none of this number. */
+const char *hark_compression_name(uint32_t compression);
+/* Was the library built with it? */
+bool hark_compression_built(uint32_t compression);
+
+/* How a directory store writes images from now on through this handle; without this call, whole and
+ * as they are. Reading and all else is as before, whatever the handle.
+ *
+ * `incremental`: blocks of 64 KiB that stood in the last image which this handle wrote of the rank,
+ * at whatever place, are not written again: the new image refers to where they lie. They stay as
+ * long as an image refers to them, also when the image is dropped that they were written with;
+ * damage to such a block damages every image that refers to it. The first image of a handle is
+ * written whole, and so is one that would refer to more than 63 files, or to files of which less
+ * than half is its own; so an image takes at most twice the disk that it would take written whole.
+ *
+ * `compression`: of each block; one that does not become smaller is written as it is.
+ *
+ * HARK_S_EINVAL: no directory store, or hark was built without this compression. */
+int hark_store_write_blocks(
+    struct hark_store *s, bool incremental, enum hark_compression compression);
+
+struct hark_store_bytes {
+    uint64_t own;   /* written with this image */
+    uint64_t older; /* of its blocks in files that were written with older images */
+};
+/* The bytes on the disk of image `id` of `rank` in a directory store. Returns what verify() would,
+ * but looks at no block. */
+int hark_store_image_bytes(
+    struct hark_store *s, uint32_t rank, uint64_t id, struct hark_store_bytes *bytes);
+
 /* Reads to which job the store in `path` belongs, and how many processes that job has. It neither
  * opens nor makes a store. HARK_S_ENONE: no directory, or no store; HARK_S_EDAMAGED,
  * HARK_S_ESYSTEM. On failure error has the reason in one line. */

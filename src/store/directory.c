@@ -2,13 +2,14 @@
  *
  *     DIR/job           whose it is
  *     DIR/r7/42         image 42 of rank 7
- *     DIR/tmp/PID.N     being written, locked (flock) by its writer
- *
- * Many processes use one store at once, so what lies in tmp is removed only if nobody holds its
- * lock any more. */
+ *     DIR/r7/X.blocks   blocks that images of rank 7 refer to: table.h
+ *     DIR/tmp/PID.N     being written: temporary.c */
 #include "descriptor.h"
 #include "file.h"
 #include "image.h"
+#include "increment.h"
+#include "temporary.h"
+#include "unused.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 struct directory {
@@ -27,6 +29,7 @@ struct directory {
     uint32_t ready;  /* the rank whose directory this handle has made durable last, or UINT32_MAX */
     uint32_t number; /* of the next temporary: a name that a cleaner may just be looking at is not
                         used again */
+    struct hark_increments images; /* how they are written */
     char job[HARK_IMAGE_JOB_MAX + 1];
     char path[]; /* as given: for messages only, everything goes by `root` */
 };
@@ -35,68 +38,6 @@ static int say(struct directory *d, int status, const char *what, const char *na
 {
     hark_file_say(d->store.error, what, d->path, name, why ? why : hark_file_why(errno));
     return status;
-}
-
-/* ---- files being written --------------------------------------------------------------------- */
-
-static int open_temporaries(struct directory *d)
-{
-    int fd = hark_file_open(d->root, "tmp", O_RDONLY | O_DIRECTORY);
-    if (fd >= 0 || errno != ENOENT) return fd;
-    if (mkdirat(d->root, "tmp", 0700) < 0 && errno != EEXIST) return -1;
-    return hark_file_open(d->root, "tmp", O_RDONLY | O_DIRECTORY);
-}
-
-/* A new locked file in tmp. Between its making and its locking somebody who cleans up may take it
- * for a leftover and remove it: then it has no name any more and we make another. */
-static int make_temporary(struct directory *d, int tmp, char name[40])
-{
-    for (unsigned tries = 0; tries < 1000; tries++) {
-        struct stat st;
-        snprintf(name, 40, "%ld.%u", (long)getpid(), d->number++);
-        int fd = hark_file_create(tmp, name), locked;
-        if (fd < 0 && errno == EEXIST) continue;
-        if (fd < 0) return -1;
-        do locked = flock(fd, LOCK_EX);
-        while (locked < 0 && errno == EINTR);
-        if (locked == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0) return fd;
-        int saved = errno;
-        close(fd);
-        if (locked < 0) {
-            unlinkat(tmp, name, 0);
-            errno = saved;
-            return -1;
-        }
-    }
-    errno = EEXIST;
-    return -1;
-}
-
-static DIR *list_directory(int dir, const char *name)
-{
-    int fd = hark_file_open(dir, name, O_RDONLY | O_DIRECTORY);
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
-    if (fd >= 0 && !list) close(fd);
-    return list;
-}
-
-/* Removes what crashed writers left. Best effort: a leftover harms nobody but the disk. */
-static void clean_temporaries(int root)
-{
-    DIR *list = list_directory(root, "tmp");
-    if (!list) return;
-    for (struct dirent *e; (e = readdir(list));) {
-        struct stat locked, named;
-        if (e->d_name[0] == '.') continue;
-        int fd = hark_file_open(dirfd(list), e->d_name, O_RDWR | O_NONBLOCK);
-        if (fd < 0) continue;
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &locked) == 0 &&
-            fstatat(dirfd(list), e->d_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-            locked.st_ino == named.st_ino)
-            unlinkat(dirfd(list), e->d_name, 0);
-        close(fd);
-    }
-    closedir(list);
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -132,20 +73,44 @@ static int open_rank(struct directory *d, uint32_t rank)
     return fd;
 }
 
+/* What is written into a new file, and the name that it then gets; the name may be filled in only
+ * when all is written. */
+struct content {
+    int (*write)(struct content *c, int fd, const char **why);
+    struct hark_plan *plan; /* of an image by blocks */
+    const struct hark_image_name *wanted;
+    const struct hark_section *section;
+    uint32_t count;
+    char target[HARK_BLOCK_NAME];
+};
+
+static int put_whole(struct content *c, int fd, const char **why)
+{
+    return hark_image_write(fd, c->wanted, c->section, c->count, why);
+}
+
+static int put_blocks(struct content *c, int fd, const char **why)
+{
+    return hark_plan_blocks(c->plan, fd, c->target, why);
+}
+
+static int put_table(struct content *c, int fd, const char **why)
+{
+    return hark_plan_table(c->plan, fd, c->wanted, why);
+}
+
 /* Writes, syncs, renames, syncs; the locked temporary is closed in any case, and removed on
  * failure. */
-static int write_image(struct directory *d, const struct hark_image_name *wanted,
-    const struct hark_section *section, uint32_t count, int tmp, int to, const char *path)
+static int place(struct directory *d, struct content *c, int tmp, int to, const char *path)
 {
-    char name[40], target[24];
+    char name[40];
     const char *why = NULL;
-    int fd = make_temporary(d, tmp, name);
+    int fd = hark_temporary_make(tmp, &d->number, name);
     if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
-    int status = hark_image_write(fd, wanted, section, count, &why);
+    int status = c->write(c, fd, &why);
     if (status == HARK_S_OK && hark_file_sync(fd) < 0) status = HARK_S_ESYSTEM;
-    snprintf(target, sizeof target, "%llu", (unsigned long long)wanted->id);
     /* Renamed while still locked: a name in tmp without a lock would be anybody's to remove. */
-    if (status == HARK_S_OK && renameat(tmp, name, to, target) < 0) status = HARK_S_ESYSTEM;
+    if (status == HARK_S_OK && renameat(tmp, name, to, c->target) < 0) status = HARK_S_ESYSTEM;
     if (status != HARK_S_OK) {
         say(d, status, "cannot write image", path, why);
         unlinkat(tmp, name, 0);
@@ -158,6 +123,71 @@ static int write_image(struct directory *d, const struct hark_image_name *wanted
     return HARK_S_OK;
 }
 
+/* The blocks first, then the table that refers to them: whatever happens in between, the image is
+ * there or is not. */
+static int place_blocks(struct directory *d, struct content *c, int tmp, int to, const char *path)
+{
+    struct hark_plan plan;
+    const char *why = NULL;
+    const uint32_t rank = c->wanted->rank;
+    int status = hark_plan_make(&plan, &d->images, to, rank, c->section, c->count, &why);
+    c->plan = &plan;
+    if (status != HARK_S_OK) say(d, status, "cannot write image", path, why);
+    if (status == HARK_S_OK && plan.fresh) {
+        c->write = put_blocks;
+        status = place(d, c, tmp, to, path);
+    }
+    if (status == HARK_S_OK) {
+        c->write = put_table;
+        snprintf(c->target, sizeof c->target, "%llu", (unsigned long long)c->wanted->id);
+        status = place(d, c, tmp, to, path);
+    }
+    if (status == HARK_S_OK) hark_plan_keep(&plan, &d->images, rank);
+    else hark_plan_forget(&plan);
+    return status;
+}
+
+/* Whoever writes an image by blocks, or removes what none refers to, holds the lock of the rank's
+ * directory. */
+static bool lock(int dir)
+{
+    int locked;
+    do locked = flock(dir, LOCK_EX | LOCK_NB);
+    while (locked < 0 && errno == EINTR);
+    return locked == 0;
+}
+
+/* Unlocks for all who have the descriptor too, such as a child that the program has forked. */
+static void unlock(int dir)
+{
+    flock(dir, LOCK_UN);
+}
+
+/* Removing takes far less than this. A child that the program forked may hold the lock of a writer
+ * that was killed for as long as it lives, so that nobody waits for ever. */
+static bool lock_soon(int dir)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    for (int tries = 0; tries < 50; tries++) {
+        if (lock(dir)) return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+static int write_image(struct directory *d, const struct hark_image_name *wanted,
+    const struct hark_section *section, uint32_t count, int tmp, int to, const char *path)
+{
+    struct content c = {.write = put_whole, .wanted = wanted, .section = section, .count = count};
+    const bool by_blocks = d->images.incremental || d->images.compression != HARK_COMPRESS_NONE;
+    snprintf(c.target, sizeof c.target, "%llu", (unsigned long long)wanted->id);
+    if (!by_blocks || !lock_soon(to)) return place(d, &c, tmp, to, path); /* that needs no lock */
+    int status = place_blocks(d, &c, tmp, to, path);
+    hark_unused_remove(to);
+    unlock(to);
+    return status;
+}
+
 static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id,
     const struct hark_section *section, uint32_t count)
 {
@@ -166,7 +196,7 @@ static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id,
     char path[64];
     int status = check(d, rank, id, path, &wanted);
     if (status != HARK_S_OK) return status;
-    int tmp = open_temporaries(d);
+    int tmp = hark_temporaries_open(d->root);
     if (tmp < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
     int to = open_rank(d, rank);
     if (to < 0) status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
@@ -176,22 +206,49 @@ static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id,
     return status;
 }
 
-static int load(struct directory *d, uint32_t rank, uint64_t id, struct hark_image **image)
+/* Opens the file of an image and has it read. An image that is dropped meanwhile, or replaced, may
+ * lose its blocks while we read: then we look again. */
+static int with_image(struct directory *d, uint32_t rank, uint64_t id,
+    int (*read)(struct directory *d, int fd, const struct hark_image_name *name, void *to,
+        char detail[128], const char **why),
+    void *to)
 {
     struct hark_image_name wanted;
     char path[64], detail[128];
-    const char *why = NULL;
     int status = check(d, rank, id, path, &wanted);
-    if (status != HARK_S_OK) return status;
-    int fd = hark_file_open(d->root, path, O_RDONLY | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT)
-        return say(d, HARK_S_ENONE, "no image", path, "there is none of this id");
-    if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open image", path, NULL);
-    status = hark_image_read(fd, &wanted, image, detail, &why);
-    if (status == HARK_S_EDAMAGED) say(d, status, "image", path, why);
-    if (status == HARK_S_ESYSTEM) say(d, status, "cannot read image", path, why);
-    close(fd);
+    for (bool again = true; status == HARK_S_OK && again;) {
+        const char *why = NULL;
+        struct stat st;
+        int fd = hark_file_open(d->root, path, O_RDONLY | O_NONBLOCK);
+        if (fd < 0 && errno == ENOENT)
+            return say(d, HARK_S_ENONE, "no image", path, "there is none of this id");
+        if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open image", path, NULL);
+        status = read(d, fd, &wanted, to, detail, &why);
+        if (status == HARK_S_EDAMAGED) say(d, status, "image", path, why);
+        if (status == HARK_S_ESYSTEM) say(d, status, "cannot read image", path, why);
+        again = status == HARK_S_EDAMAGED && fstat(fd, &st) == 0 && st.st_nlink == 0;
+        if (again) status = HARK_S_OK;
+        close(fd);
+    }
     return status;
+}
+
+static int read_image(struct directory *d, int fd, const struct hark_image_name *name, void *to,
+    char detail[128], const char **why)
+{
+    return hark_image_read(d->root, fd, name, to, detail, why);
+}
+
+static int measure_image(struct directory *d, int fd, const struct hark_image_name *name, void *to,
+    char detail[128], const char **why)
+{
+    (void)d, (void)name;
+    return hark_unused_bytes(fd, to, detail, why);
+}
+
+static int load(struct directory *d, uint32_t rank, uint64_t id, struct hark_image **image)
+{
+    return with_image(d, rank, id, read_image, image);
 }
 
 static int directory_read(struct hark_store *s, uint32_t rank, uint64_t id,
@@ -231,6 +288,13 @@ static int directory_drop(struct hark_store *s, uint32_t rank, uint64_t id)
     if (status != HARK_S_OK) return status;
     if (unlinkat(d->root, path, 0) < 0 && errno != ENOENT)
         return say(d, HARK_S_ESYSTEM, "cannot remove image", path, NULL);
+    snprintf(path, sizeof path, "r%u", rank);
+    int dir = hark_file_open(d->root, path, O_RDONLY | O_DIRECTORY);
+    if (dir >= 0 && lock(dir)) { /* else a writer holds it, who will look after its image */
+        hark_unused_remove(dir);
+        unlock(dir);
+    }
+    if (dir >= 0) close(dir);
     return HARK_S_OK;
 }
 
@@ -248,7 +312,7 @@ static void insert(uint64_t *id, uint32_t room, uint32_t have, uint64_t new)
 static int list_rank(int root, const char *name, uint64_t *id, uint32_t room)
 {
     int have = 0;
-    DIR *list = list_directory(root, name);
+    DIR *list = hark_file_list(root, name);
     if (!list) return errno == ENOENT ? 0 : HARK_S_ESYSTEM;
     struct dirent *e;
     while (errno = 0, (e = readdir(list))) {
@@ -279,6 +343,7 @@ static void directory_close(struct hark_store *s)
 {
     if (!s) return;
     struct directory *d = (struct directory *)s;
+    hark_increments_forget(&d->images);
     close(d->root);
     free(d);
 }
@@ -288,7 +353,7 @@ static void directory_close(struct hark_store *s)
 /* Is there anything in the root but what an open that died may leave? 1, 0, or -1 with errno. */
 static int has_entries(int root)
 {
-    DIR *list = list_directory(root, ".");
+    DIR *list = hark_file_list(root, ".");
     if (!list) return -1;
     int found = 0;
     for (struct dirent *e; !found && (e = readdir(list));)
@@ -300,7 +365,7 @@ static int has_entries(int root)
 
 static int has_images(int root)
 {
-    DIR *list = list_directory(root, ".");
+    DIR *list = hark_file_list(root, ".");
     if (!list) return -1;
     int found = 0;
     for (struct dirent *e; found == 0 && (e = readdir(list));) {
@@ -344,8 +409,8 @@ static int make_job(struct directory *d)
     char name[40];
     struct iovec iov = {.iov_base = bytes, .iov_len = sizeof bytes};
     hark_image_job_encode(bytes, d->job, d->ranks);
-    int tmp = open_temporaries(d);
-    int fd = tmp >= 0 ? make_temporary(d, tmp, name) : -1;
+    int tmp = hark_temporaries_open(d->root);
+    int fd = tmp >= 0 ? hark_temporary_make(tmp, &d->number, name) : -1;
     if (fd < 0) {
         int status = say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
         if (tmp >= 0) close(tmp);
@@ -415,17 +480,42 @@ static int open_root(const char *path)
     return -1;
 }
 
+static const struct hark_store_ops directory_ops = {.name = "directory",
+    .write = directory_write,
+    .read = directory_read,
+    .release = directory_release,
+    .verify = directory_verify,
+    .drop = directory_drop,
+    .list = directory_list,
+    .close = directory_close};
+
+int hark_store_write_blocks(
+    struct hark_store *s, bool incremental, enum hark_compression compression)
+{
+    if (s->ops != &directory_ops || !hark_compression_built(compression)) {
+        snprintf(s->error, sizeof s->error, "%s",
+            s->ops != &directory_ops ? "this store is no directory: it cannot write blocks"
+                                     : "hark was built without that compression");
+        return HARK_S_EINVAL;
+    }
+    struct directory *d = (struct directory *)s;
+    hark_increments_forget(&d->images);
+    d->images.incremental = incremental;
+    d->images.compression = compression;
+    return HARK_S_OK;
+}
+
+int hark_store_image_bytes(
+    struct hark_store *s, uint32_t rank, uint64_t id, struct hark_store_bytes *bytes)
+{
+    *bytes = (struct hark_store_bytes){0};
+    if (s->ops != &directory_ops) return HARK_S_EINVAL;
+    return with_image((struct directory *)s, rank, id, measure_image, bytes);
+}
+
 int hark_store_open_directory(struct hark_store **s, const char *path, const char *job,
     uint32_t ranks, bool fresh, char error[256])
 {
-    static const struct hark_store_ops ops = {.name = "directory",
-        .write = directory_write,
-        .read = directory_read,
-        .release = directory_release,
-        .verify = directory_verify,
-        .drop = directory_drop,
-        .list = directory_list,
-        .close = directory_close};
     *s = NULL;
     const char *wrong = arguments_invalid(job, ranks);
     if (wrong) {
@@ -441,13 +531,13 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
         free(d);
         return HARK_S_ESYSTEM;
     }
-    d->store.ops = &ops;
+    d->store.ops = &directory_ops;
     d->root = root;
     d->ranks = ranks;
-    d->ready = UINT32_MAX;
+    d->ready = d->images.rank = UINT32_MAX;
     memcpy(d->job, job, strlen(job));
     memcpy(d->path, path, length);
-    clean_temporaries(root);
+    hark_temporaries_clean(root);
     int status = claim(d, fresh);
     if (status != HARK_S_OK) {
         memcpy(error, d->store.error, sizeof d->store.error);

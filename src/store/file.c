@@ -69,19 +69,32 @@ int hark_file_write(int fd, struct iovec *iov, size_t count)
 
 int64_t hark_file_read(int fd, void *at, uint64_t length)
 {
+    return hark_file_read_from(fd, at, length, 0);
+}
+
+int64_t hark_file_read_from(int fd, void *at, uint64_t length, uint64_t offset)
+{
     uint64_t have = 0;
-    if (length > INT64_MAX || length > SIZE_MAX) {
+    if (length > INT64_MAX || length > SIZE_MAX || offset > INT64_MAX - length) {
         errno = EFBIG;
         return -1;
     }
     while (have < length) {
-        ssize_t got = pread(fd, (char *)at + have, (size_t)(length - have), (off_t)have);
+        ssize_t got = pread(fd, (char *)at + have, (size_t)(length - have), (off_t)(offset + have));
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return -1;
         if (got == 0) break;
         have += (uint64_t)got;
     }
     return (int64_t)have;
+}
+
+DIR *hark_file_list(int dir, const char *name)
+{
+    int fd = hark_file_open(dir, name, O_RDONLY | O_DIRECTORY);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    if (fd >= 0 && !list) close(fd);
+    return list;
 }
 
 const char *hark_file_why(int error)

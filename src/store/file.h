@@ -2,6 +2,7 @@
 #ifndef HARK_STORE_FILE_H
 #define HARK_STORE_FILE_H
 
+#include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -25,6 +26,11 @@ int hark_file_write(int fd, struct iovec *iov, size_t count);
 /* Reads up to `length` bytes from the start of the file. Returns how many there were, or -1 with
  * errno. */
 int64_t hark_file_read(int fd, void *at, uint64_t length);
+/* The same, from `offset`. */
+int64_t hark_file_read_from(int fd, void *at, uint64_t length, uint64_t offset);
+
+/* The directory `name` of `dir`, to be listed and closed by closedir(); NULL with errno. */
+DIR *hark_file_list(int dir, const char *name);
 
 /* strerror(), and where there is one the remedy. */
 const char *hark_file_why(int error);

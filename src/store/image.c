@@ -1,111 +1,53 @@
 /* image.c: the bytes of an image file and of a job file. An image is untrusted input: every length
  * in it is checked against the length of the file before it is used. */
-#define XXH_STATIC_LINKING_ONLY /* for the state as a value: no allocation of its own */
 #include "image.h"
 #include "file.h"
+#include "little.h"
+#include "out.h"
+#include "table.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
-enum { HEAD = 112, ENTRY = 32, DIGEST = 16 };
+enum { HEAD = HARK_IMAGE_HEAD, ENTRY = HARK_IMAGE_ENTRY, DIGEST = HARK_IMAGE_DIGEST };
 
 static const uint8_t image_magic[8] = "HARKIMG";
 static const uint8_t job_magic[8] = "HARKJOB";
 
-static void put32(uint8_t *at, uint32_t value)
-{
-    for (int i = 0; i < 4; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static void put64(uint8_t *at, uint64_t value)
-{
-    for (int i = 0; i < 8; i++) at[i] = (uint8_t)(value >> (8 * i));
-}
-
-static uint32_t get32(const uint8_t *at)
-{
-    return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-static uint64_t get64(const uint8_t *at)
-{
-    return (uint64_t)get32(at) | (uint64_t)get32(at + 4) << 32;
-}
-
-static uint64_t padding(uint64_t length)
-{
-    return (8 - (length & 7)) & 7;
-}
-
 /* ---- writing --------------------------------------------------------------------------------- */
-
-/* Bytes are hashed just before they are written, in pieces that are still in the cache then. */
-struct out {
-    int fd;
-    size_t count;
-    uint64_t bytes;
-    struct iovec iov[64];
-    XXH3_state_t hash;
-};
-#define PIECE ((uint64_t)1 << 20)
-
-static int out_flush(struct out *o)
-{
-    size_t count = o->count;
-    o->count = 0;
-    o->bytes = 0;
-    return hark_file_write(o->fd, o->iov, count);
-}
-
-static int out_put(struct out *o, const void *from, uint64_t length)
-{
-    const uint8_t *at = from;
-    while (length > 0) {
-        uint64_t piece = length < PIECE ? length : PIECE;
-        XXH3_128bits_update(&o->hash, at, (size_t)piece);
-        o->iov[o->count++] =
-            (struct iovec){.iov_base = (void *)(uintptr_t)at, .iov_len = (size_t)piece};
-        o->bytes += piece;
-        at += piece;
-        length -= piece;
-        if ((o->count == 64 || o->bytes >= PIECE) && out_flush(o) < 0) return -1;
-    }
-    return 0;
-}
 
 /* Where everything lies. Returns the length of the file, or 0 if no file can be that long. */
 static uint64_t lay_out(uint8_t *entry, const struct hark_section *section, uint32_t count)
 {
     uint64_t at = HEAD + (uint64_t)ENTRY * count;
     for (uint32_t i = 0; i < count; i++, entry += ENTRY) {
-        put32(entry, section[i].tag);
-        put32(entry + 4, 0);
-        put64(entry + 8, section[i].id);
-        put64(entry + 16, at);
-        put64(entry + 24, section[i].length);
+        store_put32(entry, section[i].tag);
+        store_put32(entry + 4, 0);
+        store_put64(entry + 8, section[i].id);
+        store_put64(entry + 16, at);
+        store_put64(entry + 24, section[i].length);
         if (section[i].length > (uint64_t)INT64_MAX - 64 - at) return 0;
-        at += section[i].length + padding(section[i].length);
+        at += section[i].length + store_padding(section[i].length);
     }
     return at + DIGEST;
 }
 
-static void encode_head(
-    uint8_t *head, const struct hark_image_name *name, uint32_t count, uint64_t length)
+void hark_image_head(uint8_t *head, uint32_t format, const struct hark_image_name *name,
+    uint32_t count, uint64_t length)
 {
     size_t job = strlen(name->job);
     memset(head, 0, HEAD);
     memcpy(head, image_magic, 8);
-    put32(head + 8, HARK_IMAGE_FORMAT);
-    put32(head + 12, name->rank);
-    put64(head + 16, name->id);
-    put32(head + 24, name->ranks);
-    put32(head + 28, count);
-    put64(head + 32, length);
-    put32(head + 40, (uint32_t)job);
+    store_put32(head + 8, format);
+    store_put32(head + 12, name->rank);
+    store_put64(head + 16, name->id);
+    store_put32(head + 24, name->ranks);
+    store_put32(head + 28, count);
+    store_put64(head + 32, length);
+    store_put32(head + 40, (uint32_t)job);
     memcpy(head + 48, name->job, job);
 }
 
@@ -113,20 +55,17 @@ static int write_all(
     int fd, const uint8_t *head, const struct hark_section *section, uint32_t count)
 {
     static const uint8_t zero[8];
-    XXH128_canonical_t digest;
+    uint8_t digest[DIGEST];
     struct out o;
-    o.fd = fd;
-    o.count = 0;
-    o.bytes = 0;
-    XXH3_128bits_reset(&o.hash);
-    if (out_put(&o, head, HEAD + (uint64_t)ENTRY * count) < 0) return -1;
+    hark_out_begin(&o, fd);
+    if (hark_out_put(&o, head, HEAD + (uint64_t)ENTRY * count) < 0) return -1;
     for (uint32_t i = 0; i < count; i++)
-        if (out_put(&o, section[i].at, section[i].length) < 0 ||
-            out_put(&o, zero, padding(section[i].length)) < 0)
+        if (hark_out_put(&o, section[i].at, section[i].length) < 0 ||
+            hark_out_put(&o, zero, store_padding(section[i].length)) < 0)
             return -1;
-    XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(&o.hash));
-    if (out_put(&o, digest.digest, DIGEST) < 0) return -1;
-    return out_flush(&o);
+    hark_out_digest(&o, digest);
+    if (hark_out_put(&o, digest, DIGEST) < 0) return -1;
+    return hark_out_flush(&o);
 }
 
 int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section,
@@ -150,7 +89,7 @@ int hark_image_write(int fd, const struct hark_image_name *name, const struct ha
         *why = "the sections are longer than a file can be";
         status = HARK_S_EINVAL;
     } else {
-        encode_head(head, name, count, length);
+        hark_image_head(head, HARK_IMAGE_FORMAT, name, count, length);
         if (write_all(fd, head, section, count) < 0) status = HARK_S_ESYSTEM;
     }
     int saved = errno;
@@ -167,18 +106,19 @@ static const char *head_invalid(
     const uint8_t *head, uint64_t have, uint64_t length, char detail[128])
 {
     if (have < 12 || memcmp(head, image_magic, 8) != 0) return "is not an image";
-    if (get32(head + 8) != HARK_IMAGE_FORMAT) {
-        snprintf(
-            detail, 128, "has format version %u, expected %u", get32(head + 8), HARK_IMAGE_FORMAT);
+    uint32_t format = store_get32(head + 8);
+    if (format != HARK_IMAGE_FORMAT && format != HARK_IMAGE_FORMAT_BLOCKS) {
+        snprintf(detail, 128, "has format version %u, expected %u or %u", format, HARK_IMAGE_FORMAT,
+            HARK_IMAGE_FORMAT_BLOCKS);
         return detail;
     }
     if (have < HEAD || length < HEAD + DIGEST) return "is shorter than its header";
-    if (get64(head + 32) != length) {
+    if (store_get64(head + 32) != length) {
         snprintf(detail, 128, "is %llu bytes long, expected %llu", (unsigned long long)length,
-            (unsigned long long)get64(head + 32));
+            (unsigned long long)store_get64(head + 32));
         return detail;
     }
-    if (get32(head + 28) > (length - HEAD - DIGEST) / ENTRY)
+    if (store_get32(head + 28) > (length - HEAD - DIGEST) / ENTRY)
         return "has more sections than bytes for them";
     return NULL;
 }
@@ -186,7 +126,7 @@ static const char *head_invalid(
 static const char *identity_wrong(
     const uint8_t *head, const struct hark_image_name *name, char detail[128])
 {
-    uint32_t job = get32(head + 40);
+    uint32_t job = store_get32(head + 40);
     if (job > HARK_IMAGE_JOB_MAX) return "has a job name that is too long";
     if (job != strlen(name->job) || memcmp(head + 48, name->job, job) != 0) {
         snprintf(detail, 128, "belongs to job \"%.*s\", not to this one", (int)job,
@@ -195,8 +135,8 @@ static const char *identity_wrong(
             if (*c < ' ' || *c > '~') *c = '?';
         return detail;
     }
-    uint32_t ranks = get32(head + 24), rank = get32(head + 12);
-    uint64_t id = get64(head + 16);
+    uint32_t ranks = store_get32(head + 24), rank = store_get32(head + 12);
+    uint64_t id = store_get64(head + 16);
     if (ranks != name->ranks)
         snprintf(detail, 128, "belongs to a job of %u processes, expected %u", ranks, name->ranks);
     else if (rank != name->rank)
@@ -215,28 +155,17 @@ static const char *sections_invalid(struct hark_image *image, uint64_t length)
     uint64_t at = HEAD + (uint64_t)ENTRY * image->count, end = length - DIGEST;
     for (uint32_t i = 0; i < image->count; i++, entry += ENTRY) {
         struct hark_section *s = &image->section[i];
-        uint64_t offset = get64(entry + 16);
-        s->tag = get32(entry);
+        uint64_t offset = store_get64(entry + 16);
+        s->tag = store_get32(entry);
         s->pad = 0;
-        s->id = get64(entry + 8);
+        s->id = store_get64(entry + 8);
         s->at = image->bytes + at;
-        s->length = get64(entry + 24);
+        s->length = store_get64(entry + 24);
         if (offset != at || at > end || s->length > end - at)
             return "has a section that reaches outside of it";
-        at += s->length + padding(s->length);
+        at += s->length + store_padding(s->length);
     }
     return at == end ? NULL : "has bytes that belong to no section";
-}
-
-static const char *image_invalid(
-    struct hark_image *image, uint64_t length, const struct hark_image_name *name, char detail[128])
-{
-    XXH128_canonical_t digest;
-    XXH128_canonicalFromHash(&digest, XXH3_128bits(image->bytes, (size_t)(length - DIGEST)));
-    if (memcmp(digest.digest, image->bytes + length - DIGEST, DIGEST) != 0)
-        return "has a wrong checksum: it was changed after it was written";
-    const char *wrong = identity_wrong(image->bytes, name, detail);
-    return wrong ? wrong : sections_invalid(image, length);
 }
 
 static int read_failed(int64_t got, const char **why)
@@ -245,42 +174,72 @@ static int read_failed(int64_t got, const char **why)
     return got < 0 ? HARK_S_ESYSTEM : HARK_S_EDAMAGED;
 }
 
-int hark_image_read(int fd, const struct hark_image_name *name, struct hark_image **image,
-    char detail[128], const char **why)
+int hark_image_load(int fd, uint8_t **bytes, uint64_t *length, char detail[128], const char **why)
 {
     struct stat st;
-    uint8_t head[HEAD];
+    uint8_t head[HEAD], digest[DIGEST];
+    *bytes = NULL;
     *why = NULL;
     if (fstat(fd, &st) < 0) return HARK_S_ESYSTEM;
-    uint64_t length = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-    int64_t got = length > 0 ? hark_file_read(fd, head, HEAD) : 0;
+    *length = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+    int64_t got = *length > 0 ? hark_file_read(fd, head, HEAD) : 0;
     if (got < 0) return HARK_S_ESYSTEM;
-    *why = head_invalid(head, (uint64_t)got, length, detail);
+    *why = head_invalid(head, (uint64_t)got, *length, detail);
     if (*why) return HARK_S_EDAMAGED;
 
     /* Only now is anything allocated, and nothing that the file does not really hold. */
-    uint32_t count = get32(head + 28);
+    uint8_t *made = *length <= SIZE_MAX ? malloc((size_t)*length) : NULL;
+    if (!made) {
+        *why = "no memory to read it";
+        return HARK_S_ESYSTEM;
+    }
+    got = hark_file_read(fd, made, *length);
+    int status = HARK_S_OK, saved = errno;
+    if (got < 0 || (uint64_t)got != *length) status = read_failed(got, why);
+    else if (memcmp(made, head, HEAD) != 0) *why = "changed while it was read";
+    else hark_digest(made, *length - DIGEST, digest);
+    if (status == HARK_S_OK && !*why && memcmp(digest, made + *length - DIGEST, DIGEST) != 0)
+        *why = "has a wrong checksum: it was changed after it was written";
+    if (status == HARK_S_OK && *why) status = HARK_S_EDAMAGED;
+    if (status == HARK_S_OK) *bytes = made;
+    else free(made);
+    errno = saved;
+    return status;
+}
+
+/* Format 2: its bytes become those of `image`. */
+static int take_whole(uint8_t *bytes, uint64_t length, struct hark_image **image, const char **why)
+{
+    uint32_t count = store_get32(bytes + 28);
     struct hark_image *made = malloc(sizeof *made + count * sizeof made->section[0]);
-    uint8_t *bytes = made && length <= SIZE_MAX ? malloc((size_t)length) : NULL;
-    if (!bytes) {
-        free(made);
+    if (!made) {
+        free(bytes);
         *why = "no memory to read it";
         return HARK_S_ESYSTEM;
     }
     made->bytes = bytes;
     made->count = count;
-    got = hark_file_read(fd, bytes, length);
-    int status = HARK_S_OK;
-    if (got < 0 || (uint64_t)got != length) status = read_failed(got, why);
-    else if (memcmp(bytes, head, HEAD) != 0) *why = "changed while it was read";
-    else *why = image_invalid(made, length, name, detail);
-    if (status == HARK_S_OK && *why) status = HARK_S_EDAMAGED;
-    if (status == HARK_S_OK) {
-        *image = made;
-        return HARK_S_OK;
-    }
+    *why = sections_invalid(made, length);
+    if (!*why) *image = made;
+    else hark_image_free(made);
+    return *why ? HARK_S_EDAMAGED : HARK_S_OK;
+}
+
+int hark_image_read(int root, int fd, const struct hark_image_name *name, struct hark_image **image,
+    char detail[128], const char **why)
+{
+    uint8_t *bytes;
+    uint64_t length;
+    struct hark_table t;
+    int status = hark_image_load(fd, &bytes, &length, detail, why);
+    if (status != HARK_S_OK) return status;
+    *why = identity_wrong(bytes, name, detail);
+    const bool blocks = store_get32(bytes + 8) == HARK_IMAGE_FORMAT_BLOCKS;
+    if (!*why && !blocks) return take_whole(bytes, length, image, why);
+    if (!*why) *why = hark_table_check(&t, bytes, length);
+    status = *why ? HARK_S_EDAMAGED : hark_table_gather(root, name->rank, &t, image, detail, why);
     int saved = errno;
-    hark_image_free(made);
+    free(bytes);
     errno = saved;
     return status;
 }
@@ -296,33 +255,31 @@ void hark_image_free(struct hark_image *image)
 
 void hark_image_job_encode(uint8_t bytes[HARK_IMAGE_JOB_FILE], const char *job, uint32_t ranks)
 {
-    XXH128_canonical_t digest;
     size_t length = strlen(job);
     memset(bytes, 0, HARK_IMAGE_JOB_FILE);
     memcpy(bytes, job_magic, 8);
-    put32(bytes + 8, HARK_IMAGE_FORMAT);
-    put32(bytes + 12, ranks);
-    put32(bytes + 16, (uint32_t)length);
+    store_put32(bytes + 8, HARK_IMAGE_FORMAT);
+    store_put32(bytes + 12, ranks);
+    store_put32(bytes + 16, (uint32_t)length);
     memcpy(bytes + 24, job, length);
-    XXH128_canonicalFromHash(&digest, XXH3_128bits(bytes, HARK_IMAGE_JOB_FILE - DIGEST));
-    memcpy(bytes + HARK_IMAGE_JOB_FILE - DIGEST, digest.digest, DIGEST);
+    hark_digest(bytes, HARK_IMAGE_JOB_FILE - DIGEST, bytes + HARK_IMAGE_JOB_FILE - DIGEST);
 }
 
 const char *hark_image_job_decode(
     const uint8_t *bytes, uint64_t length, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks)
 {
-    XXH128_canonical_t digest;
+    uint8_t digest[DIGEST];
     if (length < 12 || memcmp(bytes, job_magic, 8) != 0) return "is not a job file";
-    if (get32(bytes + 8) != HARK_IMAGE_FORMAT)
+    if (store_get32(bytes + 8) != HARK_IMAGE_FORMAT)
         return "has a format version that this library does not read";
     if (length != HARK_IMAGE_JOB_FILE) return "has a wrong length";
-    XXH128_canonicalFromHash(&digest, XXH3_128bits(bytes, HARK_IMAGE_JOB_FILE - DIGEST));
-    if (memcmp(digest.digest, bytes + HARK_IMAGE_JOB_FILE - DIGEST, DIGEST) != 0)
+    hark_digest(bytes, HARK_IMAGE_JOB_FILE - DIGEST, digest);
+    if (memcmp(digest, bytes + HARK_IMAGE_JOB_FILE - DIGEST, DIGEST) != 0)
         return "has a wrong checksum";
-    uint32_t name = get32(bytes + 16);
+    uint32_t name = store_get32(bytes + 16);
     if (name < 1 || name > HARK_IMAGE_JOB_MAX) return "has a job name of a wrong length";
     memcpy(job, bytes + 24, name);
     job[name] = 0;
-    *ranks = get32(bytes + 12);
+    *ranks = store_get32(bytes + 12);
     return NULL;
 }

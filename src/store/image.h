@@ -11,6 +11,8 @@
  *                                     between,
  *                                     then XXH3-128 of every byte before, 16 bytes
  *
+ * Format version 3, an image by blocks, is explained in table.h; its head is the same.
+ *
  * A job file: "HARKJOB" 0, format version u32, ranks u32, length of the name u32, zero u32, the
  * name as above, XXH3-128 of every byte before.
  */
@@ -19,7 +21,10 @@
 
 #include "hark/store.h"
 
-#define HARK_IMAGE_FORMAT   2u
+#define HARK_IMAGE_FORMAT        2u
+#define HARK_IMAGE_FORMAT_BLOCKS 3u
+enum { HARK_IMAGE_HEAD = 112, HARK_IMAGE_ENTRY = 32, HARK_IMAGE_DIGEST = 16 };
+
 #define HARK_IMAGE_JOB_MAX  64u
 #define HARK_IMAGE_JOB_FILE (24u + HARK_IMAGE_JOB_MAX + 16u)
 
@@ -42,9 +47,18 @@ struct hark_image {
 int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section,
     uint32_t count, const char **why);
 
-/* Reads and verifies. HARK_S_OK, HARK_S_EDAMAGED, HARK_S_ESYSTEM, the latter two with *why as
- * above. `detail` may be used for *why. */
-int hark_image_read(int fd, const struct hark_image_name *name, struct hark_image **image,
+/* Encodes the head of an image of `length` bytes; the numbers behind it are the caller's. */
+void hark_image_head(uint8_t *head, uint32_t format, const struct hark_image_name *name,
+    uint32_t count, uint64_t length);
+
+/* Reads all of an image file of either format, and verifies its length and its checksum, nothing
+ * else. The caller frees *bytes. HARK_S_OK, HARK_S_EDAMAGED, HARK_S_ESYSTEM, the latter two with
+ * *why as above. `detail` may be used for *why. */
+int hark_image_load(int fd, uint8_t **bytes, uint64_t *length, char detail[128], const char **why);
+
+/* Reads and verifies an image; the files that an image by blocks refers to are found from `root`,
+ * the directory of the store. Returns as hark_image_load. */
+int hark_image_read(int root, int fd, const struct hark_image_name *name, struct hark_image **image,
     char detail[128], const char **why);
 void hark_image_free(struct hark_image *image);
 
