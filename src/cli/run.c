@@ -65,6 +65,11 @@ void hark_cli_run_help(void)
         "on "
         "when a copy\n"
         "                          of it is made, which takes as much memory again\n"
+        "  --incremental           write only those blocks of a checkpoint that the one before "
+        "does "
+        "not have; damage\n"
+        "                          to a block that several share damages them all\n"
+        "  --compress METHOD       compress checkpoints: lz4, zstd; none (none)\n"
         "  --resume                go on with the job in DIR, from its last checkpoints\n"
         "  --journal LIST          readings that a process gets again when it executes again: "
         "wtime, "
@@ -284,22 +289,44 @@ enum {
     WDIR,
     ENV,
     TAG_OUTPUT,
-    WAITS
+    WAITS,
+    INCREMENTAL,
+    COMPRESS
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"clusters", 1, NULL, CLUSTERS}, {"transport", 1, NULL, TRANSPORT},
     {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
-    {"wait-for-checkpoints", 0, NULL, WAITS}, {"resume", 0, NULL, RESUME},
-    {"journal", 1, NULL, JOURNAL}, {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL},
-    {"option", 1, NULL, OPTION}, {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS},
-    {"trace", 1, NULL, TRACE}, {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX},
-    {"record", 1, NULL, RECORD}, {"steady", 0, NULL, STEADY},
-    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
-    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
-    {"wdir", 1, NULL, WDIR}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
-    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
+    {"wait-for-checkpoints", 0, NULL, WAITS}, {"incremental", 0, NULL, INCREMENTAL},
+    {"compress", 1, NULL, COMPRESS}, {"resume", 0, NULL, RESUME}, {"journal", 1, NULL, JOURNAL},
+    {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL}, {"option", 1, NULL, OPTION},
+    {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
+    {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX}, {"record", 1, NULL, RECORD},
+    {"steady", 0, NULL, STEADY}, {"checkpoint-on", 1, NULL, CHECKPOINT_ON},
+    {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
+    {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI}, {"wdir", 1, NULL, WDIR},
+    {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+
+static int compress(struct run_arguments *a, const char *text)
+{
+    char built[64] = "none";
+    uint32_t found = HARK_COMPRESSIONS;
+    for (uint32_t i = 0; i < HARK_COMPRESSIONS; i++) {
+        const char *name = hark_compression_name(i);
+        if (strcmp(text, name) == 0) found = i;
+        if (i != HARK_COMPRESS_NONE && hark_compression_built(i))
+            snprintf(built + strlen(built), 16, " or %s", name);
+    }
+    if (found == HARK_COMPRESSIONS)
+        return bad("--compress: expected %s, found \"%s\"", built, text);
+    if (!hark_compression_built(found))
+        return bad("--compress: hark was built without %s, expected %s; install its library and "
+                   "build hark again",
+            text, built);
+    a->o.compression = (enum hark_compression)found;
+    return 0;
+}
 
 static int option(struct run_arguments *a, int c, char *const *argv)
 {
@@ -313,6 +340,8 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case WAITS: a->o.waits = true; return 0;
+    case INCREMENTAL: a->o.incremental = true; return 0;
+    case COMPRESS: return compress(a, optarg);
     case RESUME: a->o.resume = true; return 0;
     case JOURNAL: return hark_cli_journal(optarg, &a->o.journal);
     case LOG_LIMIT: return log_limit(a, optarg);

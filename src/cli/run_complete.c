@@ -199,6 +199,10 @@ int run_complete(struct run_arguments *a)
     if (found) return found;
     if (a->o.resume && !a->o.store)
         return bad("--resume needs --store DIR, the store of the job that is to go on");
+    if (a->o.incremental && !a->o.store)
+        return bad("--incremental needs --store DIR, where the checkpoints are kept");
+    if (a->o.compression != HARK_COMPRESS_NONE && !a->o.store)
+        return bad("--compress needs --store DIR, where the checkpoints are kept");
     if (a->o.steady && !a->o.record)
         return bad("--steady needs --record FILE: its clocks are of use to compare runs only");
     if (a->o.steady && a->o.journal == 0)

@@ -1,6 +1,8 @@
 /* store.c: `hark store`: what is in a store of checkpoints, and is it whole. */
 #include "store.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,12 +67,40 @@ static int parse(struct arguments *a, int argc, char **argv)
 
 /* ---- the images ------------------------------------------------------------------------------ */
 
-static uint64_t bytes_of(const struct arguments *a, uint32_t rank, uint64_t id)
+/* Of one that is damaged the length of its file. */
+static struct hark_store_bytes bytes_of(
+    const struct arguments *a, struct hark_store *images, uint32_t rank, uint64_t id)
 {
     char path[4200];
     struct stat st;
+    struct hark_store_bytes bytes;
+    if (hark_store_image_bytes(images, rank, id, &bytes) == HARK_S_OK) return bytes;
     snprintf(path, sizeof path, "%.4096s/r%" PRIu32 "/%" PRIu64, a->path, rank, id);
-    return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    bytes.own = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    bytes.older = 0;
+    return bytes;
+}
+
+static void print_bytes(uint64_t id, struct hark_store_bytes b)
+{
+    printf(" %" PRIu64 " (%" PRIu64 " bytes", id, b.own);
+    if (b.older) printf(" and %" PRIu64 " in older ones", b.older);
+    putchar(')');
+}
+
+/* Every file of the images, those too that dropped images left for newer ones. */
+static uint64_t bytes_on_disk(const struct arguments *a, uint32_t rank)
+{
+    char path[4200];
+    uint64_t sum = 0;
+    struct stat st;
+    snprintf(path, sizeof path, "%.4096s/r%" PRIu32, a->path, rank);
+    DIR *list = opendir(path);
+    for (struct dirent *e; list && (e = readdir(list));)
+        if (fstatat(dirfd(list), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            sum += (uint64_t)st.st_size;
+    if (list) closedir(list);
+    return sum;
 }
 
 static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32_t rank,
@@ -85,20 +115,22 @@ static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32
     if (json)
         fprintf(json, "%s\n    {\"rank\": %" PRIu32 ", \"checkpoints\": [", rank ? "," : "", rank);
     for (int i = 0; i < have && i < IDS_MAX; i++) {
-        uint64_t bytes = bytes_of(a, rank, id[i]);
+        const struct hark_store_bytes bytes = bytes_of(a, v->images, rank, id[i]);
         bool whole = !a->verify || v->images->ops->verify(v->images, rank, id[i]) == HARK_S_OK;
-        printf("%s %" PRIu64 " (%" PRIu64 " bytes)%s", i ? "," : "", id[i], bytes,
-            whole ? "" : " DAMAGED");
+        if (i) putchar(',');
+        print_bytes(id[i], bytes);
+        if (!whole) fputs(" DAMAGED", stdout);
         if (json)
-            fprintf(
-                json, "%s{\"id\": %" PRIu64 ", \"bytes\": %" PRIu64, i ? ", " : "", id[i], bytes);
+            fprintf(json,
+                "%s{\"id\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"older_bytes\": %" PRIu64,
+                i ? ", " : "", id[i], bytes.own, bytes.older);
         if (json && a->verify) fprintf(json, ", \"whole\": %s", whole ? "true" : "false");
         if (json) fputs("}", json);
         if (!whole) fprintf(stderr, "hark store: %s\n", v->images->error);
         sum->images++;
-        sum->bytes += bytes;
         sum->damaged += !whole;
     }
+    sum->bytes += bytes_on_disk(a, rank);
     if (have > IDS_MAX) printf(" and %d more", have - IDS_MAX);
     putchar('\n');
     if (json) fputs("]}", json);

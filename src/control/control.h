@@ -171,11 +171,13 @@ struct hark_setup {
     uint64_t mtbf_ms; /* of the job; not 0: interval_ms is only until the cost of a checkpoint is
                          known */
     uint32_t generations, digest;
-    uint32_t waits;   /* 1: for each image to be durable, instead of copying it */
-    uint32_t keeps;   /* HARK_KEEPS_*, if there is a journal */
-    uint32_t record;  /* 1: what it sends and takes goes into DIRECTORY/record-RANK */
-    uint32_t steady;  /* 1: the readings of `keeps` are the same in every run */
-    uint32_t traffic; /* 1: the board has rows for who sends how much to whom */
+    uint32_t waits;       /* 1: for each image to be durable, instead of copying it */
+    uint32_t incremental; /* 1: images without the blocks that older ones have */
+    uint32_t compression; /* of images: enum hark_compression */
+    uint32_t keeps;       /* HARK_KEEPS_*, if there is a journal */
+    uint32_t record;      /* 1: what it sends and takes goes into DIRECTORY/record-RANK */
+    uint32_t steady;      /* 1: the readings of `keeps` are the same in every run */
+    uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */
     uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */

@@ -354,7 +354,13 @@ static int store_open(struct hark_store **s, char error[256])
         snprintf(path, sizeof path, "/proc/self/fd/%d", P.setup.store_fd);
         name = path;
     }
-    return hark_store_open_directory(s, name, P.setup.job, P.setup.ranks, false, error);
+    int status = hark_store_open_directory(s, name, P.setup.job, P.setup.ranks, false, error);
+    if (status != HARK_S_OK || (!P.setup.incremental && !P.setup.compression)) return status;
+    /* A program that was linked with a library built otherwise writes whole images. */
+    if (hark_store_write_blocks(
+            *s, P.setup.incremental, (enum hark_compression)P.setup.compression) != HARK_S_OK)
+        hark_process_trouble((*s)->error);
+    return status;
 }
 
 void hark_process_open(const struct hark_hooks *hooks, bool recovery)

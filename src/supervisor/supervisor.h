@@ -8,6 +8,7 @@
 
 #include "../control/clusters.h"
 #include "hark/hark.h"
+#include "hark/store.h"
 #include "hark/transport.h"
 
 struct hark_kill { /* for tests: SIGKILL when `rank` has made `at` deliveries */
@@ -62,8 +63,10 @@ struct hark_run_options {
     const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
     bool steady;          /* the readings of `journal` are the same in every run */
     bool resume, digest, verbose;
-    bool waits;      /* processes wait until their images are durable, and copy none */
-    bool tag_output; /* "[3] " before each line that rank 3 prints */
+    bool waits;       /* processes wait until their images are durable, and copy none */
+    bool incremental; /* images are written without the blocks that older ones have */
+    enum hark_compression compression; /* of images */
+    bool tag_output;                   /* "[3] " before each line that rank 3 prints */
     /* HARK_ASKS_RECLUSTER needs `traffic` and `better`, and a protocol with HARK_TRAIT_RECLUSTERS.
      */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes

@@ -51,6 +51,8 @@ void hark_sup_setup(struct child *c)
         .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
         .digest = o->digest,
         .waits = o->waits,
+        .incremental = o->incremental,
+        .compression = o->compression,
         .options = options,
         .kill_at = c->rank == HARK_RECOVERY ? 0 : hark_sup_next_kill(c),
         .traffic = s->o->traffic,
