@@ -81,7 +81,7 @@ struct content {
     const struct hark_image_name *wanted;
     const struct hark_section *section;
     uint32_t count;
-    char target[HARK_BLOCK_NAME];
+    char target[HARK_IMAGE_FILE_NAME];
 };
 
 static int put_whole(struct content *c, int fd, const char **why)

@@ -104,25 +104,25 @@ static uint64_t table_room(
             return 0;
         }
         bytes += section[i].length;
-        *blocks += hark_block_count(section[i].length);
+        *blocks += hark_image_block_count(section[i].length);
     }
-    return HEAD + ENTRY * (count + *blocks + HARK_BLOCK_FILES) + DIGEST;
+    return HEAD + ENTRY * (count + *blocks + HARK_IMAGE_FILES) + DIGEST;
 }
 
 /* Which files of the last image are there still? One that was dropped may have taken some along. */
-static void look_at_files(const struct hark_increments *m, int dir, bool there[HARK_BLOCK_FILES])
+static void look_at_files(const struct hark_increments *m, int dir, bool there[HARK_IMAGE_FILES])
 {
     for (uint32_t i = 0; i < m->last.files; i++) {
         struct stat st;
-        char name[HARK_BLOCK_NAME];
-        hark_block_name(hark_table_file_name(&m->last, i), name);
+        char name[HARK_IMAGE_FILE_NAME];
+        hark_image_file_name(hark_table_file_name(&m->last, i), name);
         there[i] = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
                    (uint64_t)st.st_size == hark_table_file_length(&m->last, i);
     }
 }
 
 struct reuse {
-    bool there[HARK_BLOCK_FILES], used[HARK_BLOCK_FILES];
+    bool there[HARK_IMAGE_FILES], used[HARK_IMAGE_FILES];
     uint64_t bytes; /* that old blocks have in their files */
 };
 
@@ -133,9 +133,9 @@ static void compare(struct hark_plan *p, const struct hark_increments *last, str
     uint64_t i = 0;
     for (uint32_t s = 0; s < p->t.sections; s++) {
         const struct hark_section *from = &p->section[s];
-        for (uint64_t within = 0; within < from->length; within += HARK_BLOCK_BYTES, i++) {
+        for (uint64_t within = 0; within < from->length; within += HARK_IMAGE_BLOCK, i++) {
             uint8_t *at = entry(p, i);
-            const uint64_t length = hark_block_length(from->length, within);
+            const uint64_t length = hark_image_block_length(from->length, within);
             hark_digest((const uint8_t *)from->at + within, length, at);
             put_place(at, 0, 0, FRESH, 0);
             const uint8_t *old = last ? find(last, at) : NULL;
@@ -162,13 +162,13 @@ static bool worth_it(const struct hark_increments *m, const struct reuse *r)
         kept += hark_table_file_length(&m->last, i);
         files++;
     }
-    return kept / 2 <= r->bytes && files < HARK_BLOCK_FILES;
+    return kept / 2 <= r->bytes && files < HARK_IMAGE_FILES;
 }
 
 /* The files of the table, and their numbers in the blocks; or none of them. */
 static void refer(struct hark_plan *p, const struct hark_increments *m, const struct reuse *r)
 {
-    uint32_t number[HARK_BLOCK_FILES];
+    uint32_t number[HARK_IMAGE_FILES];
     uint8_t *to = entry(p, p->t.blocks);
     const bool keep = worth_it(m, r);
     for (uint32_t i = 0; i < m->last.files; i++) {
@@ -182,7 +182,7 @@ static void refer(struct hark_plan *p, const struct hark_increments *m, const st
     p->fresh = p->fresh || !keep;
     for (uint64_t i = 0; i < p->t.blocks; i++) {
         uint8_t *at = entry(p, i);
-        const struct hark_block b = hark_table_block(&p->t, i);
+        const struct hark_image_block b = hark_table_block(&p->t, i);
         if (b.file == FRESH) continue;
         if (keep) put_place(at, b.offset, b.stored, number[b.file], b.compression);
         else put_place(at, 0, 0, FRESH, 0);
@@ -224,7 +224,7 @@ int hark_plan_make(struct hark_plan *p, const struct hark_increments *m, int dir
 
 /* What is compressed lies here until it is written, which is after HARK_OUT_PIECE bytes. */
 struct packed {
-    uint8_t bytes[HARK_OUT_PIECE + HARK_BLOCK_BYTES];
+    uint8_t bytes[HARK_OUT_PIECE + HARK_IMAGE_BLOCK];
     uint64_t used;
 };
 
@@ -250,17 +250,17 @@ static int write_fresh(struct hark_plan *p, struct out *o, struct packed *packed
     *length = 0;
     for (uint32_t s = 0; s < p->t.sections; s++) {
         const struct hark_section *from = &p->section[s];
-        for (uint64_t within = 0; within < from->length; within += HARK_BLOCK_BYTES, i++) {
+        for (uint64_t within = 0; within < from->length; within += HARK_IMAGE_BLOCK, i++) {
             if (hark_table_block(&p->t, i).file != FRESH) continue;
             if (write_block(p, o, packed, entry(p, i), (const uint8_t *)from->at + within,
-                    hark_block_length(from->length, within), length) < 0)
+                    hark_image_block_length(from->length, within), length) < 0)
                 return -1;
         }
     }
     return hark_out_flush(o);
 }
 
-int hark_plan_blocks(struct hark_plan *p, int fd, char name[HARK_BLOCK_NAME], const char **why)
+int hark_plan_blocks(struct hark_plan *p, int fd, char name[HARK_IMAGE_FILE_NAME], const char **why)
 {
     struct out o;
     struct packed *packed = NULL;
@@ -284,7 +284,7 @@ int hark_plan_blocks(struct hark_plan *p, int fd, char name[HARK_BLOCK_NAME], co
     store_put64(at + 16, length);
     store_put32(at + 24, 1);
     p->t.files++;
-    hark_block_name(at, name);
+    hark_image_file_name(at, name);
     return HARK_S_OK;
 }
 

@@ -39,7 +39,8 @@ struct hark_plan {
 int hark_plan_make(struct hark_plan *p, const struct hark_increments *m, int dir, uint32_t rank,
     const struct hark_section *section, uint32_t count, const char **why);
 /* Writes the fresh blocks into a new file; `name` is the one that it must get. */
-int hark_plan_blocks(struct hark_plan *p, int fd, char name[HARK_BLOCK_NAME], const char **why);
+int hark_plan_blocks(
+    struct hark_plan *p, int fd, char name[HARK_IMAGE_FILE_NAME], const char **why);
 /* Writes the table; the fresh blocks have been written. */
 int hark_plan_table(
     struct hark_plan *p, int fd, const struct hark_image_name *name, const char **why);

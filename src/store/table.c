@@ -19,7 +19,7 @@ enum { HEAD = HARK_IMAGE_HEAD, ENTRY = HARK_IMAGE_ENTRY, DIGEST = HARK_IMAGE_DIG
 
 static const char suffix[] = ".blocks";
 
-void hark_block_name(const uint8_t digest[16], char name[HARK_BLOCK_NAME])
+void hark_image_file_name(const uint8_t digest[16], char name[HARK_IMAGE_FILE_NAME])
 {
     for (int i = 0; i < 16; i++) snprintf(name + (size_t)2 * (size_t)i, 3, "%02x", digest[i]);
     memcpy(name + 32, suffix, sizeof suffix);
@@ -30,7 +30,7 @@ static int digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-bool hark_block_named(const char *name, uint8_t digest[16])
+bool hark_image_file_digest(const char *name, uint8_t digest[16])
 {
     if (strlen(name) != 32 + sizeof suffix - 1 || strcmp(name + 32, suffix) != 0) return false;
     for (int i = 0; i < 16; i++) {
@@ -48,7 +48,7 @@ static const char *sections_invalid(struct hark_table *t)
     uint64_t left = t->blocks;
     for (uint32_t i = 0; i < t->sections; i++) {
         const uint8_t *at = t->section + ENTRY * (uint64_t)i;
-        uint64_t length = store_get64(at + 24), blocks = hark_block_count(length);
+        uint64_t length = store_get64(at + 24), blocks = hark_image_block_count(length);
         if (store_get32(at + 4) != 0 || store_get64(at + 16) != 0)
             return "has a section with numbers that this format does not know";
         if (blocks > left) return "has a section with more bytes than its blocks";
@@ -60,7 +60,7 @@ static const char *sections_invalid(struct hark_table *t)
 
 static const char *block_invalid(const struct hark_table *t, uint64_t i, uint64_t length)
 {
-    const struct hark_block b = hark_table_block(t, i);
+    const struct hark_image_block b = hark_table_block(t, i);
     if (b.file >= t->files) return "has a block in a file that it does not name";
     const uint64_t most = hark_table_file_length(t, b.file);
     if (b.offset > most || b.stored > most - b.offset)
@@ -78,8 +78,8 @@ static const char *blocks_invalid(const struct hark_table *t)
     uint64_t i = 0;
     for (uint32_t s = 0; s < t->sections; s++) {
         const uint64_t length = hark_table_section_length(t, s);
-        for (uint64_t within = 0; within < length; within += HARK_BLOCK_BYTES, i++) {
-            const char *wrong = block_invalid(t, i, hark_block_length(length, within));
+        for (uint64_t within = 0; within < length; within += HARK_IMAGE_BLOCK, i++) {
+            const char *wrong = block_invalid(t, i, hark_image_block_length(length, within));
             if (wrong) return wrong;
         }
     }
@@ -94,10 +94,10 @@ const char *hark_table_check(struct hark_table *t, const uint8_t *bytes, uint64_
     *t = (struct hark_table){
         .bytes = bytes, .sections = store_get32(bytes + 28), .files = store_get32(bytes + 44)};
     if (t->sections > entries) return "has more sections than bytes for them";
-    if (t->files > HARK_BLOCK_FILES || t->files > entries - t->sections)
+    if (t->files > HARK_IMAGE_FILES || t->files > entries - t->sections)
         return "names more files than it may";
     t->blocks = entries - t->sections - t->files;
-    if (t->blocks > (UINT64_MAX >> 1) / HARK_BLOCK_BYTES) return "has more blocks than it may";
+    if (t->blocks > (UINT64_MAX >> 1) / HARK_IMAGE_BLOCK) return "has more blocks than it may";
     t->section = bytes + HEAD;
     t->block = t->section + ENTRY * (uint64_t)t->sections;
     t->file = t->block + ENTRY * t->blocks;
@@ -117,7 +117,7 @@ struct gathering {
     char *detail;
     const char *why, *name; /* of the file */
     int fd;
-    uint8_t packed[HARK_BLOCK_BYTES];
+    uint8_t packed[HARK_IMAGE_BLOCK];
 };
 
 static int damaged(struct gathering *g, const char *what)
@@ -127,7 +127,8 @@ static int damaged(struct gathering *g, const char *what)
     return HARK_S_EDAMAGED;
 }
 
-static int read_block(struct gathering *g, const struct hark_block *b, uint8_t *to, uint64_t length)
+static int read_block(
+    struct gathering *g, const struct hark_image_block *b, uint8_t *to, uint64_t length)
 {
     uint8_t digest[DIGEST];
     uint8_t *into = b->compression == HARK_COMPRESS_NONE ? to : g->packed;
@@ -157,10 +158,11 @@ static int read_blocks(struct gathering *g, uint32_t file)
     int status = HARK_S_OK;
     for (uint32_t s = 0; s < g->t->sections; s++) {
         const uint64_t length = hark_table_section_length(g->t, s);
-        for (uint64_t within = 0; within < length; within += HARK_BLOCK_BYTES, i++) {
-            const struct hark_block b = hark_table_block(g->t, i);
+        for (uint64_t within = 0; within < length; within += HARK_IMAGE_BLOCK, i++) {
+            const struct hark_image_block b = hark_table_block(g->t, i);
             if (b.file != file) continue;
-            status = read_block(g, &b, g->bytes + at + within, hark_block_length(length, within));
+            status =
+                read_block(g, &b, g->bytes + at + within, hark_image_block_length(length, within));
             if (status != HARK_S_OK) return status;
         }
         memset(g->bytes + at + length, 0, (size_t)store_padding(length));
@@ -182,8 +184,8 @@ static int check_file(struct gathering *g, uint64_t expected)
 
 static int read_file(struct gathering *g, int root, uint32_t rank, uint32_t file)
 {
-    char name[HARK_BLOCK_NAME], path[64];
-    hark_block_name(hark_table_file_name(g->t, file), name);
+    char name[HARK_IMAGE_FILE_NAME], path[64];
+    hark_image_file_name(hark_table_file_name(g->t, file), name);
     snprintf(path, sizeof path, "r%u/%s", rank, name);
     g->name = name;
     g->fd = hark_file_open(root, path, O_RDONLY | O_NONBLOCK);

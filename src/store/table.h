@@ -24,9 +24,9 @@
 #include "image.h"
 #include "little.h"
 
-#define HARK_BLOCK_BYTES ((uint64_t)64 << 10)
-#define HARK_BLOCK_FILES 64u /* that an image refers to at most: one is opened after another */
-#define HARK_BLOCK_NAME  40u /* bytes of a name, its end included */
+#define HARK_IMAGE_BLOCK     ((uint64_t)64 << 10)
+#define HARK_IMAGE_FILES     64u /* that an image refers to at most: one is opened after another */
+#define HARK_IMAGE_FILE_NAME 40u /* bytes of a name, its end included */
 
 struct hark_table {
     const uint8_t *bytes, *section, *block, *file;
@@ -35,17 +35,17 @@ struct hark_table {
     uint64_t memory; /* bytes of all sections, each at a multiple of 8 */
 };
 
-struct hark_block {
+struct hark_image_block {
     const uint8_t *digest;
     uint64_t offset;
     uint32_t stored; /* bytes in the file */
     uint16_t file, compression;
 };
 
-static inline struct hark_block hark_table_block(const struct hark_table *t, uint64_t i)
+static inline struct hark_image_block hark_table_block(const struct hark_table *t, uint64_t i)
 {
     const uint8_t *at = t->block + HARK_IMAGE_ENTRY * i;
-    return (struct hark_block){at, store_get64(at + 16), store_get32(at + 24),
+    return (struct hark_image_block){at, store_get64(at + 16), store_get32(at + 24),
         (uint16_t)(store_get32(at + 28) & 0xffff), (uint16_t)(store_get32(at + 28) >> 16)};
 }
 
@@ -70,20 +70,20 @@ static inline bool hark_table_file_own(const struct hark_table *t, uint32_t i)
 }
 
 /* Blocks of a section. */
-static inline uint64_t hark_block_count(uint64_t length)
+static inline uint64_t hark_image_block_count(uint64_t length)
 {
-    return length / HARK_BLOCK_BYTES + (length % HARK_BLOCK_BYTES != 0);
+    return length / HARK_IMAGE_BLOCK + (length % HARK_IMAGE_BLOCK != 0);
 }
 
 /* Bytes of the block that begins `within` a section of `length`. */
-static inline uint64_t hark_block_length(uint64_t length, uint64_t within)
+static inline uint64_t hark_image_block_length(uint64_t length, uint64_t within)
 {
-    return length - within < HARK_BLOCK_BYTES ? length - within : HARK_BLOCK_BYTES;
+    return length - within < HARK_IMAGE_BLOCK ? length - within : HARK_IMAGE_BLOCK;
 }
 
 /* The name of a file of blocks in its directory; and back: false if it is none. */
-void hark_block_name(const uint8_t digest[16], char name[HARK_BLOCK_NAME]);
-bool hark_block_named(const char *name, uint8_t digest[16]);
+void hark_image_file_name(const uint8_t digest[16], char name[HARK_IMAGE_FILE_NAME]);
+bool hark_image_file_digest(const char *name, uint8_t digest[16]);
 
 /* The table in the bytes of a file that hark_image_load() has verified; they are not copied. NULL,
  * or what is wrong with it: every number is checked. */

@@ -89,7 +89,7 @@ static bool take_file(struct files *f, int dir, const char *name)
 {
     uint8_t digest[16];
     (void)dir;
-    return !hark_block_named(name, digest) || add(f, digest);
+    return !hark_image_file_digest(name, digest) || add(f, digest);
 }
 
 static bool take_image(struct files *f, int dir, const char *name)
@@ -107,9 +107,9 @@ void hark_unused_remove(int dir)
         qsort(f.one, f.count, sizeof *f.one, by_digest);
         if (each(dir, &f, take_image))
             for (size_t i = 0; i < f.count; i++) {
-                char name[HARK_BLOCK_NAME];
+                char name[HARK_IMAGE_FILE_NAME];
                 if (f.one[i].used) continue;
-                hark_block_name(f.one[i].digest, name);
+                hark_image_file_name(f.one[i].digest, name);
                 unlinkat(dir, name, 0);
             }
     }
@@ -131,7 +131,7 @@ int hark_unused_bytes(int fd, struct hark_store_bytes *b, char detail[128], cons
     if (store_get32(bytes + 8) == HARK_IMAGE_FORMAT_BLOCKS)
         *why = hark_table_check(&t, bytes, length);
     for (uint64_t i = 0; !*why && i < t.blocks; i++) {
-        const struct hark_block block = hark_table_block(&t, i);
+        const struct hark_image_block block = hark_table_block(&t, i);
         if (!hark_table_file_own(&t, block.file)) b->older += block.stored;
     }
     for (uint32_t i = 0; !*why && i < t.files; i++)

@@ -31,7 +31,7 @@ static void digest_of(const uint8_t *at, size_t length, uint8_t digest[16])
 static uint8_t *files_of(uint8_t *table, size_t length, uint32_t *count)
 {
     *count = length >= HARK_IMAGE_HEAD ? store_get32(table + 44) : 0;
-    if (length < HARK_IMAGE_HEAD + HARK_IMAGE_DIGEST || *count > HARK_BLOCK_FILES ||
+    if (length < HARK_IMAGE_HEAD + HARK_IMAGE_DIGEST || *count > HARK_IMAGE_FILES ||
         *count > (length - HARK_IMAGE_HEAD - HARK_IMAGE_DIGEST) / HARK_IMAGE_ENTRY)
         *count = 0;
     return table + length - HARK_IMAGE_DIGEST - (size_t)HARK_IMAGE_ENTRY * *count;
@@ -60,8 +60,8 @@ static void each_file(
     const uint8_t *file, uint32_t files, const uint8_t *bytes, size_t count, bool make)
 {
     for (uint32_t i = 0; i < files && i < 4; i++) {
-        char name[HARK_BLOCK_NAME], path[64];
-        hark_block_name(file + (size_t)HARK_IMAGE_ENTRY * i, name);
+        char name[HARK_IMAGE_FILE_NAME], path[64];
+        hark_image_file_name(file + (size_t)HARK_IMAGE_ENTRY * i, name);
         snprintf(path, sizeof path, "r2/%s", name);
         if (!make) {
             unlinkat(root, path, 0);
