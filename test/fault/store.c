@@ -37,6 +37,7 @@ static int set_up(void **state)
 {
     (void)state;
     place_make(place);
+    (void)place_disk(place, 256 << 20); /* in memory, where that is allowed: faster */
     store = open_store("ring", 8);
     return 0;
 }

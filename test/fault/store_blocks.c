@@ -36,6 +36,7 @@ static int set_up(void **state)
 {
     (void)state;
     place_make(place);
+    (void)place_disk(place, 256 << 20); /* in memory, where that is allowed: faster */
     store = open_store(true, HARK_COMPRESS_NONE);
     return 0;
 }
@@ -390,6 +391,7 @@ static void compressed(enum hark_compression compression)
     store->ops->close(store);
     place_remove(place);
     place_make(place);
+    (void)place_disk(place, 256 << 20);
     store = open_store(true, compression);
     one_life(compression, 100);
 }

@@ -54,6 +54,7 @@ static size_t command(const struct kase *k, const char *argv[WORDS], char number
     if (store) {
         argv[n++] = "--store";
         argv[n++] = store;
+        if (k->number % 2) argv[n++] = "--incremental";
     }
     if (resume) argv[n++] = "--resume";
     argv[n++] = "--";

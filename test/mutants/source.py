@@ -54,7 +54,7 @@ SECONDS = {
     'run_errors': 1.5, 'hark store': 1.6, 'signals': 5.5, 'what a replay puts off': 2.5,
     'a replay that goes astray': 5, 'master and workers': 4,
     'rollback': 5, 'transport uv unix': 5, 'transport shm': 5, 'transport uv tcp': 6.5, 'transport uv own': 7.5,
-    'log of a team': 7, 'store': 13, 'store by blocks': 11, 'incremental checkpoints': 20, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
+    'log of a team': 7, 'store': 0.5, 'store by blocks': 2, 'incremental checkpoints': 20, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
     'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33, 'memory': 42,
     'kill matrix, a sample': 50,
 }
