@@ -26,6 +26,15 @@ int hark_file_create(int dir, const char *name)
     return hark_descriptor_above(fd);
 }
 
+void hark_file_begin(int fd, uint64_t from, uint64_t length)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    (void)sync_file_range(fd, (off64_t)from, (off64_t)length, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd, (void)from, (void)length;
+#endif
+}
+
 int hark_file_sync(int fd)
 {
     int result;

@@ -10,6 +10,9 @@
 /* The system calls below begin again after EINTR; they return what the system call returns. */
 int hark_file_open(int dir, const char *name, int flags);
 int hark_file_sync(int fd);
+/* Lets the disk begin with these bytes of a file, where the system can do that; promises nothing.
+ */
+void hark_file_begin(int fd, uint64_t from, uint64_t length);
 
 /* Makes the file `name` for writing, mode 0600; EEXIST if there is one. Close it with
  * hark_file_close. */

@@ -4,11 +4,16 @@
 
 #include <string.h>
 
+/* The disk works on so much while the next bytes are hashed and copied; else it would have nothing
+ * to do before the file is synced. */
+#define TELL ((uint64_t)8 << 20)
+
 void hark_out_begin(struct out *o, int fd)
 {
     o->fd = fd;
     o->count = 0;
     o->bytes = 0;
+    o->written = o->begun = 0;
     XXH3_128bits_reset(&o->hash);
 }
 
@@ -16,8 +21,14 @@ int hark_out_flush(struct out *o)
 {
     size_t count = o->count;
     o->count = 0;
+    o->written += o->bytes;
     o->bytes = 0;
-    return hark_file_write(o->fd, o->iov, count);
+    if (hark_file_write(o->fd, o->iov, count) < 0) return -1;
+    if (o->written - o->begun >= TELL) {
+        hark_file_begin(o->fd, o->begun, o->written - o->begun);
+        o->begun = o->written;
+    }
+    return 0;
 }
 
 int hark_out_put(struct out *o, const void *from, uint64_t length)

@@ -16,6 +16,7 @@ struct out {
     size_t count; /* of pieces that are not written yet; at most HARK_OUT_PIECE bytes and one more
                    */
     uint64_t bytes;
+    uint64_t written, begun; /* bytes of the file; and of these, which the disk has been told of */
     struct iovec iov[64];
     XXH3_state_t hash;
 };

@@ -11,7 +11,7 @@ wrong() { # exit status of a process, what is said, fault, options...
   if grep -qE "^hark: rank [01]:? $said" err; then good; else bad "$fault: it does not say \"$said\""; fi
 }
 call() { wrong 3 "$@"; }
-again() { wrong "$@" --interval 1ms --kill 1@50 --protocol coordinated; }
+again() { wrong "$@" --interval 1ms --wait-for-checkpoints --kill 1@50 --protocol coordinated; }
 
 call 'VELOC_Checkpoint: call VELOC_Init first$' no-init
 call 'VELOC_Checkpoint: checkpoint state: none of the 0 protected regions belongs to it: call VELOC_Mem_protect first$' nothing
