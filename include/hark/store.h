@@ -128,7 +128,8 @@ struct hark_behind;
 
 /* `store`: a handle that only this thread uses until hark_behind_close(); the caller closes it
  * afterwards. `done` is called by the thread, after each image. HARK_S_ESYSTEM: no memory; then
- * *b is NULL and error has the reason in one line. The first image starts the thread. */
+ * *b is NULL and error has the reason in one line. A thread runs
+ * only while there is something to do. */
 int hark_behind_open(struct hark_behind **b, struct hark_store *store, void (*done)(void *self),
     void *self, char error[256]);
 /* Copies the sections of image `id` of `rank`, which may change when it returns, and begins to
@@ -144,7 +145,12 @@ int hark_behind_written(struct hark_behind *b, uint64_t *id, int *status);
 /* Returns why the last image that failed was not written, in one line. Not to be called while one
  * is being written. */
 const char *hark_behind_error(const struct hark_behind *b);
-/* Waits for an image that is being written. b may be NULL. */
+/* Deletes image `id` of `rank` by the thread, before any image that is written later. False, and
+ * nothing is done: no memory or no thread. */
+bool hark_behind_drop(struct hark_behind *b, uint32_t rank, uint64_t id);
+/* True once after an image could not be deleted: `line` says why. */
+bool hark_behind_trouble(struct hark_behind *b, char line[256]);
+/* Waits for an image that is being written, and for those that are to be deleted. b may be NULL. */
 void hark_behind_close(struct hark_behind *b);
 
 /* ---- the payload log ------------------------------------------------------------------------- */

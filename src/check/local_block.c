@@ -21,7 +21,12 @@ bool core_open(struct lab *lab, uint64_t bytes)
     lab->core = malloc(bytes);
     lab->packed = malloc(LOCAL_PACK);
     lab->unpacked = calloc(UNPACKED, sizeof *lab->unpacked);
-    return lab->core && lab->packed && lab->unpacked;
+    if (lab->core && lab->packed && lab->unpacked) return true;
+    core_close(lab);
+    lab->core = NULL;
+    lab->packed = NULL;
+    lab->unpacked = NULL;
+    return false;
 }
 
 void core_close(struct lab *lab)

@@ -207,6 +207,14 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* A large file takes long to delete: not in the program's time. */
+static void drop_now(struct hark_driver *d, uint64_t id)
+{
+    if (d->behind && hark_behind_drop(d->behind, d->me, id)) return;
+    if (d->store && d->store->ops->drop(d->store, d->me, id) < 0)
+        d->hooks.trouble(d->hooks.self, d->store->error);
+}
+
 /* Takes note of an image that is written, if one is; then it is dropped if nobody wants it any
  * more. */
 static void take_written(struct hark_driver *d, int status)
@@ -214,9 +222,10 @@ static void take_written(struct hark_driver *d, int status)
     d->writes = false;
     if (status < 0) d->hooks.trouble(d->hooks.self, hark_behind_error(d->behind));
     else if (!d->writes_dropped) driver_set(&d->figures->image_ns, now() - d->writes_since);
-    else if (d->store->ops->drop(d->store, d->me, d->writes_id) < 0)
-        d->hooks.trouble(d->hooks.self, d->store->error);
+    else drop_now(d, d->writes_id);
     d->writes_dropped = false;
+    char line[256];
+    if (hark_behind_trouble(d->behind, line)) d->hooks.trouble(d->hooks.self, line);
 }
 
 /* An image of an aborted wave may still be being written when the next wave captures. */
@@ -232,8 +241,7 @@ static void wait_for_image(struct hark_driver *d)
 void hark_driver_drop_image(struct hark_driver *d, uint64_t id)
 {
     if (d->writes && d->writes_id == id) d->writes_dropped = true; /* when it is written */
-    else if (d->store && d->store->ops->drop(d->store, d->me, id) < 0)
-        d->hooks.trouble(d->hooks.self, d->store->error);
+    else drop_now(d, id);
 }
 
 /* Called by the thread that writes. */

@@ -1,7 +1,9 @@
-/* behind.c: images written behind the program: a copy is made in memory, and a thread writes it. */
+/* behind.c: images written behind the program: a copy is made in memory, and a thread writes it. It
+ * also deletes images: to give back the blocks of a large file takes the system long. */
 #include "hark/store.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,7 @@ struct hark_behind {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool closing, running;
+    bool closing, working, joins; /* under the lock; joins: `thread` has been started */
     enum {
         NOTHING,
         TO_WRITE,
@@ -26,7 +28,14 @@ struct hark_behind {
     uint64_t id;
     int status;
     struct hark_section *section;
-    uint8_t *copy; /* kept from one image to the next: its pages are there then */
+    struct drop {
+        uint32_t rank;
+        uint64_t id;
+    } * drop; /* under the lock, as the next four */
+    uint32_t drops, drops_room;
+    bool troubled;
+    char trouble[256]; /* why an image was not deleted */
+    uint8_t *copy;     /* kept from one image to the next: its pages are there then */
     uint64_t room;
     char error[256];
 };
@@ -35,13 +44,32 @@ struct hark_behind {
 #define HUGE  ((uint64_t)2 << 20)
 #define SMALL ((uint64_t)64 << 10)
 
-static void *write_images(void *self)
+static void drop_one(struct hark_behind *b)
+{
+    const struct drop x = b->drop[0];
+    b->drops--;
+    memmove(b->drop, b->drop + 1, b->drops * sizeof *b->drop);
+    pthread_mutex_unlock(&b->lock);
+    const int status = b->store->ops->drop(b->store, x.rank, x.id);
+    pthread_mutex_lock(&b->lock);
+    if (status == HARK_S_OK) return;
+    b->troubled = true;
+    memcpy(b->trouble, b->store->error, sizeof b->trouble);
+}
+
+/* Works until there is nothing to do. What is to be deleted goes before what is to be written: it
+ * may be an older image of that id.
+ *
+ * The thread has descriptors of its own, for as long as it works: what it opens would otherwise
+ * take numbers that the program expects to get, 0, 1 and 2 among them if it has closed these. */
+static void *work(void *self)
 {
     struct hark_behind *b = self;
+    (void)unshare(CLONE_FILES);
     pthread_mutex_lock(&b->lock);
-    while (!b->closing || b->state == TO_WRITE) {
-        if (b->state != TO_WRITE) {
-            pthread_cond_wait(&b->changed, &b->lock);
+    while (b->state == TO_WRITE || b->drops) {
+        if (b->drops) {
+            drop_one(b);
             continue;
         }
         pthread_mutex_unlock(&b->lock);
@@ -55,6 +83,7 @@ static void *write_images(void *self)
         if (!closing) b->done(b->self);
         pthread_mutex_lock(&b->lock);
     }
+    b->working = false;
     pthread_mutex_unlock(&b->lock);
     return NULL;
 }
@@ -77,16 +106,17 @@ int hark_behind_open(struct hark_behind **out, struct hark_store *store, void (*
     return HARK_S_OK;
 }
 
-/* A program that takes no checkpoint needs no thread. */
+/* Under the lock: somebody does what there is to do. */
 static bool start(struct hark_behind *b)
 {
     sigset_t all, before;
-    if (b->running) return true;
-    sigfillset(&all); /* signals are the application's */
+    if (b->working) return true;
+    if (b->joins) pthread_join(b->thread, NULL); /* it has ended, or is about to */
+    sigfillset(&all);                            /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    b->running = pthread_create(&b->thread, NULL, write_images, b) == 0;
+    b->joins = b->working = pthread_create(&b->thread, NULL, work, b) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return b->running;
+    return b->working;
 }
 
 static bool make_room(struct hark_behind *b, uint64_t bytes, uint32_t count)
@@ -122,7 +152,7 @@ int hark_behind_write(struct hark_behind *b, uint32_t rank, uint64_t id,
         bytes += (section[i].length + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
     }
     hark_behind_wait(b);
-    if (!start(b) || !make_room(b, bytes, count)) return HARK_S_ENOMEMORY;
+    if (!make_room(b, bytes, count)) return HARK_S_ENOMEMORY;
     for (uint32_t i = 0; i < count; i++) {
         b->section[i] = section[i];
         if (section[i].length == 0) continue;
@@ -134,9 +164,10 @@ int hark_behind_write(struct hark_behind *b, uint32_t rank, uint64_t id,
     b->count = count;
     pthread_mutex_lock(&b->lock);
     b->state = TO_WRITE;
-    pthread_cond_broadcast(&b->changed);
+    const bool works = start(b);
+    if (!works) b->state = NOTHING;
     pthread_mutex_unlock(&b->lock);
-    return HARK_S_OK;
+    return works ? HARK_S_OK : HARK_S_ENOMEMORY;
 }
 
 void hark_behind_wait(struct hark_behind *b)
@@ -159,6 +190,35 @@ int hark_behind_written(struct hark_behind *b, uint64_t *id, int *status)
     return written;
 }
 
+bool hark_behind_drop(struct hark_behind *b, uint32_t rank, uint64_t id)
+{
+    pthread_mutex_lock(&b->lock);
+    bool room = b->drops < b->drops_room;
+    if (!room) {
+        const uint32_t more = b->drops_room * 2 + 8;
+        struct drop *drop = realloc(b->drop, more * sizeof *drop);
+        room = drop != NULL;
+        if (room) b->drop = drop, b->drops_room = more;
+    }
+    if (room) {
+        b->drop[b->drops++] = (struct drop){rank, id};
+        room = start(b);
+        if (!room) b->drops--;
+    }
+    pthread_mutex_unlock(&b->lock);
+    return room;
+}
+
+bool hark_behind_trouble(struct hark_behind *b, char line[256])
+{
+    pthread_mutex_lock(&b->lock);
+    const bool troubled = b->troubled;
+    if (troubled) memcpy(line, b->trouble, sizeof b->trouble);
+    b->troubled = false;
+    pthread_mutex_unlock(&b->lock);
+    return troubled;
+}
+
 const char *hark_behind_error(const struct hark_behind *b)
 {
     return b->error;
@@ -167,16 +227,14 @@ const char *hark_behind_error(const struct hark_behind *b)
 void hark_behind_close(struct hark_behind *b)
 {
     if (b == NULL) return;
-    if (b->running) {
-        pthread_mutex_lock(&b->lock);
-        b->closing = true;
-        pthread_cond_broadcast(&b->changed);
-        pthread_mutex_unlock(&b->lock);
-        pthread_join(b->thread, NULL);
-    }
+    pthread_mutex_lock(&b->lock);
+    b->closing = true;
+    pthread_mutex_unlock(&b->lock);
+    if (b->joins) pthread_join(b->thread, NULL);
     pthread_cond_destroy(&b->changed);
     pthread_mutex_destroy(&b->lock);
     if (b->copy) munmap(b->copy, (size_t)b->room);
     free(b->section);
+    free(b->drop);
     free(b);
 }

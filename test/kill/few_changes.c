@@ -49,7 +49,10 @@ int main(int count, char **arg)
     const int64_t rounds = count > 1 ? atoll(arg[1]) : 100, me = hark_rank();
     for (int64_t i = 0; i < ROWS; i++)
         for (int64_t k = 0; k < ROW; k++)
-            table[i][k] = (me + 1) * (i + 1) * k * 0x9e3779b97f4a7c1; /* little to compress */
+            table[i][k] = (int64_t)((uint64_t)((me + 1) * (i + 1) * k) * 0x9e3779b97f4a7c1u); /* little
+                                                                                                 to
+                                                                                                 compress
+                                                                                               */
     hark_protect(1, table, sizeof table);
     hark_protect(2, &done, sizeof done);
     hark_protect(3, &stands, sizeof stands);
@@ -58,7 +61,8 @@ int main(int count, char **arg)
     if (stands) stand(arg[2]);
     while (done < rounds) {
         const int64_t all = sum_of(table[done % ROWS][done % ROW] & 0xffff);
-        table[(done + me) % ROWS][done % ROW] += all;
+        int64_t *const one = &table[(done + me) % ROWS][done % ROW];
+        *one = (int64_t)((uint64_t)*one + (uint64_t)all);
         table[(done + me) % 3][1] ^= all;
         done++;
         check(hark_checkpoint());
