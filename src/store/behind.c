@@ -18,12 +18,8 @@ struct hark_behind {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool closing, working, joins; /* under the lock; joins: `thread` has been started */
-    enum {
-        NOTHING,
-        TO_WRITE,
-        WRITTEN
-    } state; /* under the lock; the rest belongs to the thread
-              * while it is TO_WRITE, else to the owner */
+    enum { NOTHING, TO_WRITE, WRITTEN } state; /* under the lock */
+    /* Of the thread while it is TO_WRITE, else of the owner. */
     uint32_t rank, count, sections_room;
     uint64_t id;
     int status;

@@ -48,11 +48,8 @@ int main(int count, char **arg)
     hark_init();
     const int64_t rounds = count > 1 ? atoll(arg[1]) : 100, me = hark_rank();
     for (int64_t i = 0; i < ROWS; i++)
-        for (int64_t k = 0; k < ROW; k++)
-            table[i][k] = (int64_t)((uint64_t)((me + 1) * (i + 1) * k) * 0x9e3779b97f4a7c1u); /* little
-                                                                                                 to
-                                                                                                 compress
-                                                                                               */
+        for (int64_t k = 0; k < ROW; k++) /* there is little to compress */
+            table[i][k] = (int64_t)((uint64_t)((me + 1) * (i + 1) * k) * 0x9e3779b97f4a7c1u);
     hark_protect(1, table, sizeof table);
     hark_protect(2, &done, sizeof done);
     hark_protect(3, &stands, sizeof stands);
