@@ -247,7 +247,7 @@ void add_found(struct exploration *x)
     x->finds = 0;
 }
 
-/* What is remembered of the steps that are looked up by one number is fetched for all together. */
+/* The memo of all steps that are looked up by one number is fetched together. */
 static void fetch_steps(
     const struct lab *lab, const struct job *job, const struct job_step *step, uint32_t n)
 {

@@ -102,7 +102,7 @@ uint32_t job_steps(
     return n + *failing;
 }
 
-/* What the process does at once, the first in the order of steps_of(), without the others. */
+/* The step that the process takes at once: the first in the order of steps_of(). */
 static bool at_once(
     struct lab *lab, const struct job *job, uint32_t who, uint32_t re, struct job_step *step)
 {

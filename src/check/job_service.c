@@ -199,7 +199,7 @@ static struct service_outcome make_event(
 
 /* ---- remembered ------------------------------------------------------------------------------ */
 
-/* What an event to the service comes to depends on this: its state, the event, and which images
+/* The outcome of an event to the service depends on this: its state, the event, and which images
  * there are. */
 struct event_key {
     uint32_t service, type, dead, recovery;

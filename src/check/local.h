@@ -186,7 +186,7 @@ struct lab {
     uint8_t *packed; /* the core, if packed_length is not 0; packed_part: its number, or 0 */
     uint32_t packed_length, packed_part;
     struct lab_unpacked *unpacked; /* local_block.c */
-    /* What events to the failure service came to: job_service.c. */
+    /* The outcomes of events to the failure service: job_service.c. */
     struct intern service_event;
     struct service_memo *service_memo;
     uint32_t service_room;
@@ -230,7 +230,7 @@ uint32_t local_first(struct lab *lab, uint32_t who);
 struct outcome local_take(struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
 /* It will be taken: what is remembered of it is fetched from memory. */
 void local_fetch(const struct lab *lab, uint32_t local, enum local_step step, uint32_t argument);
-/* What local_info() of it is, likewise. */
+/* The result of local_info() for it, likewise. */
 static inline void local_info_fetch(const struct lab *lab, uint32_t local)
 {
     if (local < lab->infos) __builtin_prefetch(&lab->info[local]);

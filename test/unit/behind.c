@@ -376,12 +376,8 @@ static void goes_on_though_it_is_not_written(void **state)
     assert_string_equal(gate.did, "goes on, wrote 1, dropped 1, ");
 }
 
-/* A failure aborts a checkpoint whose image is still being written: it is dropped when it is there,
- * and the next one waits for it. */
-static void aborted_while_it_is_written(void **state)
+static void rank_1_fails(struct hark_driver *d)
 {
-    (void)state;
-    struct hark_driver *d = open_driver("hydee", true);
     static const uint32_t down[] = {1};
     static const struct hark_incarnation inc[] = {{1, 1}};
     struct hark_event failed = {.type = HARK_FAILED};
@@ -389,8 +385,17 @@ static void aborted_while_it_is_written(void **state)
     failed.u.failed.down = down;
     failed.u.failed.inc = inc;
     failed.u.failed.down_count = failed.u.failed.inc_count = 1;
-    assert_int_equal(hark_driver_checkpoint(d, true), HARK_D_OK);
     assert_int_equal(hark_driver_failed(d, &failed), HARK_D_OK);
+}
+
+/* A failure aborts a checkpoint whose image is still being written: it is dropped when it is there,
+ * and the next one waits for it. */
+static void aborted_while_it_is_written(void **state)
+{
+    (void)state;
+    struct hark_driver *d = open_driver("hydee", true);
+    assert_int_equal(hark_driver_checkpoint(d, true), HARK_D_OK);
+    rank_1_fails(d);
     assert_string_equal(gate.did, "goes on, ");
     assert_true(hark_driver_writes(d));
     sem_post(&gate.let);
@@ -404,15 +409,8 @@ static void the_next_waits_for_an_aborted_one(void **state)
 {
     (void)state;
     struct hark_driver *d = open_driver("coordinated", true);
-    static const uint32_t down[] = {1};
-    static const struct hark_incarnation inc[] = {{1, 1}};
-    struct hark_event failed = {.type = HARK_FAILED};
-    failed.u.failed.re = 1;
-    failed.u.failed.down = down;
-    failed.u.failed.inc = inc;
-    failed.u.failed.down_count = failed.u.failed.inc_count = 1;
     assert_int_equal(hark_driver_checkpoint(d, true), HARK_D_OK);
-    assert_int_equal(hark_driver_failed(d, &failed), HARK_D_OK);
+    rank_1_fails(d);
     sem_post(&gate.let);
     assert_int_equal(hark_driver_checkpoint(d, true), HARK_D_OK);
     sem_post(&gate.let);

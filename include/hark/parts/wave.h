@@ -23,7 +23,7 @@
  *
  * Nobody sends from its n-th call to COMMIT, or to GO: then all images of the wave are taken. So no
  * chain of messages can leave the cluster and come back into an image that is taken later.
- * What an application does between GO and COMMIT is undone only if it rolls back anyway: if the
+ * The work of an application between GO and COMMIT is undone only if it rolls back anyway: if the
  * wave is aborted, it goes on as if there had been none. Deviations from "MARK on each channel,
  * recorded in order": MARK carries the count, so channels need not be FIFO; and FROZEN and EXPECT
  * give the number of MARKs, so a process keeps no state for members that it never met, and sends

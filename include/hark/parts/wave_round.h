@@ -11,7 +11,7 @@ extern "C" {
 
 #if HARK_BODIES
 
-/* What a wave has from the configuration: an image may be of another one. */
+/* The configuration of a wave, which may differ from that of the process that wrote an image. */
 struct hark_wave_settings {
     uint32_t generations, images_copied;
 };
@@ -121,10 +121,10 @@ static inline void hark_wave_lead_copied(
     hark_wave_go(w, fx);
 }
 
-/* Emits CAPTURE if all messages that were sent to me before the others froze have arrived. What is
- * emitted behind it is done when the image is copied. A wave that brings a map into force stays
- * frozen: until it is decided, messages belong neither to the old clusters nor to the new ones.
- *                                                                                   Alg. 1 l. 21 */
+/* Emits CAPTURE if all messages that were sent to me before the others froze have arrived.
+ * Effects behind CAPTURE are performed when the image is copied. A wave that brings a map into
+ * force stays frozen: until it is decided, messages belong neither to the old clusters nor to the
+ * new ones.                                                                         Alg. 1 l. 21 */
 static inline void hark_wave_try_capture(
     struct hark *p, struct hark_endpoint *e, struct hark_wave *w, struct hark_effects *fx)
 {
