@@ -18,6 +18,7 @@
 #include "sim.h"
 #include "store.h"
 #include "trace.h"
+#include "../agent/agent.h"
 #include "../process/process.h"
 #include "../supervisor/supervisor.h"
 
@@ -107,6 +108,14 @@ static int version(int argc, char **argv)
     return 0;
 }
 
+/* How `hark run` starts what of a job runs on another host: not for people. */
+static int agent(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return hark_agent();
+}
+
 /* How `hark run` starts the recovery process of a job: not for people. */
 static int recovery(int argc, char **argv)
 {
@@ -120,7 +129,9 @@ static int recovery(int argc, char **argv)
  * run` prints is dropped, for nobody wants it. */
 static void keep_standard(const char *command)
 {
-    int fd, mode = command && strcmp(command, "run") == 0 ? O_RDWR : O_RDONLY;
+    int fd, mode = command && (strcmp(command, "run") == 0 || strcmp(command, "agent") == 0)
+                       ? O_RDWR
+                       : O_RDONLY;
     do fd = open("/dev/null", mode);
     while (fd >= 0 && fd <= 2);
     if (fd > 2) close(fd);
@@ -154,7 +165,7 @@ int main(int argc, char **argv)
     } table[] = {{"run", hark_cli_run}, {"store", hark_cli_store}, {"check", hark_cli_check},
         {"replay", hark_cli_replay}, {"sim", hark_cli_sim}, {"partition", hark_cli_partition},
         {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"compare", hark_cli_compare},
-        {"mpi", hark_cli_mpi}, {"help", help}, {"--help", help}, {"-h", help},
+        {"mpi", hark_cli_mpi}, {"agent", agent}, {"help", help}, {"--help", help}, {"-h", help},
         {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));

@@ -57,6 +57,16 @@ void hark_cli_run_help(void)
         "(default: blocks,\n"
         "                          about the square root of N)\n"
         "  --transport T           how messages are carried (shm)\n"
+        "  --hostfile FILE         run on the hosts of FILE, lines HOST [slots=N]; else on those "
+        "of a "
+        "Slurm allocation,\n"
+        "                          or here\n"
+        "  --launcher CMD          starts the agent of a host: its words, %h is the host's name "
+        "(ssh; "
+        "in Slurm srun)\n"
+        "  --spares N              the last N hosts run nothing until another host dies (0)\n"
+        "  --host-timeout T        a host that is silent so long counts as dead (5s)\n"
+        "  --interface NAME        the network interface, or its address, that agents connect to\n"
         "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
         "daly:MTBF: the best\n"
         "                          interval for a failure every MTBF on average, such as daly:2h\n"
@@ -144,6 +154,7 @@ static int transport(struct run_arguments *a, const char *text)
 {
     char known[200] = "";
     a->o.transport = hark_transport_named(text);
+    a->transport_given = true;
     if (a->o.transport) return 0;
     for (unsigned i = 0; hark_transport_at(i); i++) {
         size_t at = strlen(known);
@@ -198,6 +209,14 @@ static int stall_limit(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.stall_limit_ms)) return 0;
     return bad("--stall-limit: expected a time such as 10s or 5m, or 0, found \"%s\"", text);
+}
+
+static int host_timeout(struct run_arguments *a, const char *text)
+{
+    if (duration(text, &a->hosts.timeout_ms) && a->hosts.timeout_ms >= 200 &&
+        a->hosts.timeout_ms <= 3600000)
+        return 0;
+    return bad("--host-timeout: expected a time from 200ms to 1h such as 5s, found \"%s\"", text);
 }
 
 static int checkpoint_on(struct run_arguments *a, const char *text)
@@ -291,7 +310,12 @@ enum {
     TAG_OUTPUT,
     WAITS,
     INCREMENTAL,
-    COMPRESS
+    COMPRESS,
+    HOSTFILE,
+    LAUNCHER,
+    SPARES,
+    HOST_TIMEOUT,
+    INTERFACE
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -305,6 +329,8 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"steady", 0, NULL, STEADY}, {"checkpoint-on", 1, NULL, CHECKPOINT_ON},
     {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
     {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI}, {"wdir", 1, NULL, WDIR},
+    {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER}, {"spares", 1, NULL, SPARES},
+    {"host-timeout", 1, NULL, HOST_TIMEOUT}, {"interface", 1, NULL, INTERFACE},
     {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
@@ -337,6 +363,11 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case PROTOCOL: return protocol(a, optarg);
     case CLUSTERS: a->clusters = optarg; return 0;
     case TRANSPORT: return transport(a, optarg);
+    case HOSTFILE: a->hosts.file = optarg; return 0;
+    case LAUNCHER: return run_hosts_launcher(&a->hosts, optarg);
+    case SPARES: return run_hosts_spares(&a->hosts, optarg);
+    case HOST_TIMEOUT: return host_timeout(a, optarg);
+    case INTERFACE: a->hosts.interface = optarg; return 0;
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case WAITS: a->o.waits = true; return 0;
@@ -421,6 +452,7 @@ int hark_cli_run(int argc, char **argv)
     }
     hark_clusters_free(&a.o.clusters);
     hark_cli_programs_free(&a.programs);
+    run_hosts_free(&a.hosts);
     free(a.kill);
     free(a.preload);
     return status;

@@ -53,12 +53,36 @@ static int read_file(const char *path, char **text)
     return bad("--clusters: %s can not be read as text", path);
 }
 
+/* A host's death is the death of all that run on it: one cluster's. */
+static int clusters_by_host(struct run_arguments *a)
+{
+    char *text = NULL, error[256];
+    size_t length = 0;
+    uint32_t first = 0;
+    FILE *f = open_memstream(&text, &length);
+    for (uint32_t i = 0; f && i < a->o.hosts - a->o.spares && first < a->o.ranks; i++) {
+        uint32_t end = first + a->o.host[i].slots;
+        if (end > a->o.ranks) end = a->o.ranks;
+        if (end == first) continue;
+        fprintf(f, "%u-%u\n", first, end - 1);
+        first = end;
+    }
+    int status = -1;
+    if (f && fclose(f) == 0)
+        status = hark_clusters_parse(&a->o.clusters, a->o.ranks, text, "--hostfile", error);
+    free(text);
+    return status < 0 ? run_no_memory("clusters") : 0;
+}
+
 static int clusters(struct run_arguments *a)
 {
     char error[256], *text;
     uint64_t count = 1;
     const char *end;
-    if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
+    if (a->o.hosts && (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) &&
+        !hark_service_by_line(a->o.protocol)) {
+        return clusters_by_host(a);
+    } else if (a->clusters == NULL || strcmp(a->clusters, "auto") == 0) {
         while (count * count < a->o.ranks)
             count++; /* as many clusters as each has members, about */
         if (hark_service_by_line(a->o.protocol)) count = a->o.ranks; /* each checkpoints alone */
@@ -225,7 +249,8 @@ int run_complete(struct run_arguments *a)
         return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_RECLUSTER),
             TRAFFIC_MAX, a->o.ranks);
     if (a->o.transport == NULL) return bad("no transport was built in");
-    int status = clusters(a);
+    int status = run_hosts_complete(a);
+    if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
     if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);

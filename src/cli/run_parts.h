@@ -11,6 +11,15 @@
 #define RANKS_MAX   65536u
 #define OPTIONS_MAX 16
 
+struct run_hosts { /* as the options have them; all zero: none */
+    const char *file, *interface;
+    uint64_t timeout_ms;
+    uint32_t spares;
+    char **launcher, *launcher_text;
+    struct hark_run_host *host;
+    uint32_t count;
+};
+
 struct run_arguments {
     struct hark_run_options o;
     const char *clusters;
@@ -24,7 +33,8 @@ struct run_arguments {
     struct hark_cli_program *program; /* whose options are being read */
     enum hark_cli_mpi mpi;
     char *preload;
-    bool help;
+    struct run_hosts hosts;
+    bool transport_given, help;
 };
 
 #define bad(...) hark_cli_bad("run", __VA_ARGS__)
@@ -33,6 +43,13 @@ struct run_arguments {
 int run_no_memory(const char *what);
 /* 0, or an exit status after one line on stderr. */
 int run_add_kill(struct run_arguments *a, uint32_t rank, uint64_t at, bool chance);
+
+/* run_hosts.c: 0, or an exit status after one line on stderr. */
+int run_hosts_launcher(struct run_hosts *h, const char *text);
+int run_hosts_spares(struct run_hosts *h, const char *text);
+/* The hosts of the job, if it has several: from --hostfile, or a Slurm allocation. */
+int run_hosts_complete(struct run_arguments *a);
+void run_hosts_free(struct run_hosts *h);
 
 /* run_complete.c: what the options together mean, once all are read. 0, or an exit status after one
  * line on stderr. */

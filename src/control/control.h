@@ -163,6 +163,7 @@ struct hark_setup {
     char *options;  /* of the protocol, as hark_options_write has them; NULL: none */
     char *clusters; /* ranks of each cluster, as in a cluster file, separated by ';' */
     char *trace;    /* where this process writes its part of the trace; NULL: none */
+    char *listen;   /* what the transport listens on; NULL: as it chooses */
     char *spill;    /* NULL: the log does not spill */
     char *again;    /* checkpoints beyond that one which are undone, ascending, each with a comma
                        behind it; NULL: none */

@@ -1,5 +1,6 @@
 #include "transports.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../transports/shm/shm.h"
@@ -19,4 +20,14 @@ const struct hark_transport_ops *hark_transport_named(const char *name)
     for (unsigned i = 0; hark_transport_at(i); i++)
         if (strcmp(transports[i]->name, name) == 0) return transports[i];
     return NULL;
+}
+
+bool hark_transport_between_hosts(
+    const struct hark_transport_ops *t, uint32_t host, const char *address, char listen[200])
+{
+    const bool six = strchr(address, ':') != NULL;
+    if (t != &hark_uv_transport) return false;
+    (void)host;
+    snprintf(listen, 200, six ? "tcp:[%.100s]:0" : "tcp:%.100s:0", address);
+    return true;
 }

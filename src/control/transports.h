@@ -9,4 +9,9 @@ const struct hark_transport_ops *hark_transport_named(const char *name);
 /* The i-th, NULL behind the last. */
 const struct hark_transport_ops *hark_transport_at(unsigned i);
 
+/* What a transport between hosts listens on in a process of host number `host`, whose address is
+ * `address` (IPv4 or IPv6, numeric). False: it does not go from host to host. */
+bool hark_transport_between_hosts(
+    const struct hark_transport_ops *t, uint32_t host, const char *address, char listen[200]);
+
 #endif

@@ -318,7 +318,7 @@ static void driver_open(
         .inc = P.setup.inc,
         .ranks = P.setup.ranks,
         .frame_limit = P.setup.frame_limit,
-        .address = HARK_POINT_LISTEN};
+        .address = P.setup.listen ? P.setup.listen : HARK_POINT_LISTEN};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);
     memcpy(c.transport_config.option, P.setup.option, sizeof P.setup.option);
     c.store = P.store;

@@ -1,7 +1,6 @@
 /* death.c: a death: what it means, and what follows. */
 #include "internal.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,8 +118,8 @@ static void restart_dead(struct supervisor *s)
     if (!any) return;
     for (uint32_t i = 0; i < s->count; i++) /* who has said hello is up, also if that lies here
                                                unread */
-        if (s->child[i].pid && !s->child[i].hello && !s->child[i].goes_back) {
-            hark_sup_drain(&s->child[i], LINK_CONTROL, true);
+        if (s->child[i].runs && !s->child[i].hello && !s->child[i].goes_back) {
+            hark_sup_drain(&s->child[i], HARK_PIPE_CONTROL, true);
             hark_sup_take(&s->child[i]);
         }
     if (s->phase != RUNNING) return;
@@ -134,20 +133,15 @@ static void restart_dead(struct supervisor *s)
     free(dead);
 }
 
-/* Reads what it left, kills what it started, forgets it; its wait status. */
+/* Takes its last words and forgets it; its wait status. */
 static int bury(struct child *c)
 {
-    int status = 0;
     c->dying = true;
-    (void)kill(-c->pid, SIGKILL); /* not reaped yet, so that its group can be nobody else's */
-    for (int kind = 0; kind < LINKS; kind++) hark_sup_drain(c, (enum link_kind)kind, true);
+    const int status = c->host ? c->status : hark_local_bury(&c->local);
     hark_sup_take(c);
-    while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    hark_janitor_dead(&c->s->janitor, c->pid);
-    hark_sup_unlink(c);
-    c->pid = 0;
-    c->hello = c->dying = false;
+    c->runs = c->hello = c->dying = c->left = c->ended = false;
+    c->in_length = 0;
+    c->heard = 0;
     return status;
 }
 
@@ -159,15 +153,14 @@ static bool by_signal_within(const struct child *c, int status)
            status - 128 < NSIG;
 }
 
-void hark_sup_reap(struct child *c)
+static void reap(struct child *c)
 {
     struct supervisor *s = c->s;
-    if (c->pid == 0) return;
+    if (!c->runs) return;
     if (!hark_sup_is_dead(c)) {
         /* It has closed its control socket. If it is not about to die anyway (which this does not
          * change any more), it has left the job. */
-        if (s->phase == RUNNING && c->link[LINK_CONTROL] && c->link[LINK_CONTROL]->events == 0)
-            kill(c->pid, SIGKILL);
+        if (s->phase == RUNNING && hark_sup_left(c)) hark_sup_signal(c, SIGKILL, false);
         return;
     }
     int status = bury(c);
@@ -184,7 +177,14 @@ void hark_sup_reap(struct child *c)
     } else {
         killed(c, WIFEXITED(status) ? WEXITSTATUS(status) - 128 : WTERMSIG(status));
     }
+    if (s->phase != RUNNING) hark_sup_child_gone(s);
+}
+
+/* Those that die together go back together: a host takes all of its processes with it. */
+void hark_sup_reap_all(struct supervisor *s)
+{
+    s->deaths_due = false;
+    for (uint32_t i = 0; i < s->count; i++) reap(&s->child[i]);
     if (s->phase == RUNNING) restart_dead(s);
-    else hark_sup_child_gone(s);
     hark_sup_room(s); /* for all that recovery needs there is */
 }

@@ -34,8 +34,8 @@ uint64_t hark_sup_awake(void)
 void hark_sup_signal_groups(const struct supervisor *s, int number, bool recovery)
 {
     for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid && (recovery || s->child[i].rank != HARK_RECOVERY))
-            (void)kill(-s->child[i].pid, number);
+        if (recovery || s->child[i].rank != HARK_RECOVERY)
+            hark_sup_signal(&s->child[i], number, true);
 }
 
 /* ---- stopping: a terminal's Ctrl-Z, a batch system's suspend --------------------------------- */
@@ -77,6 +77,11 @@ bool hark_sup_signal_ignored(const struct supervisor *s, int number)
     return sigismember(&s->signals->ignored, number) == 1;
 }
 
+const sigset_t *hark_sup_signals_ignored(const struct supervisor *s)
+{
+    return &s->signals->ignored;
+}
+
 bool hark_sup_signals_begin(struct supervisor *s)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -107,17 +112,4 @@ void hark_sup_signals_end(struct supervisor *s)
     pthread_sigmask(SIG_SETMASK, &s->signals->mask_before, NULL);
     free(s->signals);
     s->signals = NULL;
-}
-
-void hark_sup_signals_in_process(const struct supervisor *s)
-{
-    struct sigaction now;
-    sigset_t none;
-    for (int n = 1; n < NSIG; n++) {
-        if (sigaction(n, NULL, &now) < 0) continue;
-        if (hark_sup_signal_ignored(s, n)) signal(n, SIG_IGN);
-        else if (now.sa_handler != SIG_DFL) signal(n, SIG_DFL);
-    }
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
 }

@@ -11,18 +11,17 @@ static void stop_if_gone(struct supervisor *s)
 {
     const struct child *left = NULL;
     for (uint32_t i = 0; i < s->count; i++) {
-        if (s->child[i].pid == 0) continue;
+        if (!s->child[i].runs) continue;
         left = &s->child[i];
         if (left->rank != HARK_RECOVERY) return;
     }
     if (left == NULL) uv_stop(&s->loop);
-    else if (s->phase == ENDING) kill(left->pid, SIGKILL);
+    else if (s->phase == ENDING) hark_sup_signal(left, SIGKILL, false);
 }
 
 void hark_sup_kill_all(struct supervisor *s)
 {
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].pid) kill(s->child[i].pid, SIGKILL);
+    for (uint32_t i = 0; i < s->count; i++) hark_sup_signal(&s->child[i], SIGKILL, false);
 }
 
 static void grace_is_over(uv_timer_t *timer)
@@ -59,7 +58,7 @@ void hark_sup_child_gone(struct supervisor *s)
 {
     if (s->phase == FINISHING) {
         for (uint32_t i = 0; i < s->o->ranks; i++)
-            if (s->child[i].pid) return;
+            if (s->child[i].runs) return;
         give_grace(s); /* only the recovery process may be left */
     }
     stop_if_gone(s);

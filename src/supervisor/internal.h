@@ -13,8 +13,10 @@
  *   12  messages.c       what processes say
  *   11  recover.c        bringing back: after a death, by the recovery line, from a store
  *   10  rollback.c       those that go back though they live
- *    9  spawn.c          fork and exec
+ *    9  spawn.c          starts a process, here or there
+ *       agents.c         what agents of other hosts say, and hosts that die
  *    8  tell.c           what processes are told
+ *       place.c          which process runs on which host
  *       trouble.c        a store that fails; a program that its protocol does not suit
  *       inventory.c      what is in a store, for `hark store`
  *    7  job.c            what a job has outside of its processes: directory, stores, board, trace
@@ -22,16 +24,18 @@
  *       recluster.c      clusters that change while the job runs
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
- *    5  link.c           the descriptors to a process: control socket and output
+ *    5  lines.c          what goes between us and a process: control socket and output
+ *       launch.c         agents on other hosts are started
  *       input.c          what rank 0 reads
  *    4  end.c            the end of a job, wished for or not
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
  *       journal.c        where processes keep their readings of clocks
- *    3  say.c            lines on stderr, the names in them, how far things are
+ *    3  alive.c          does a process live? And signals to it
+ *       say.c            lines on stderr, the names in them, how far things are
  *    2  keeper.c         the failure service, with a disk
+ *       host.c           what is said to the agent of a host
  *    1  keeper_record.c  its record
- *       janitor.c        cleans up when we are killed
  *       outlet.c         writes without blocking us
  *       output.c         what one process prints, over its incarnations
  */
@@ -42,9 +46,11 @@
 #include <sys/types.h>
 #include <uv.h>
 
+#include "../agent/agent.h"
+#include "../agent/connection.h"
+#include "../agent/local.h"
 #include "../control/board.h"
 #include "../control/control.h"
-#include "janitor.h"
 #include "output.h"
 #include "keeper.h"
 #include "supervisor.h"
@@ -56,32 +62,41 @@
 struct supervisor;
 struct child;
 
-enum link_kind { LINK_CONTROL, LINK_OUT, LINK_ERR, LINKS };
-
-/* One watched descriptor of one incarnation; outlives it until libuv lets go. */
-struct link {
-    uv_poll_t poll;
-    struct child *child;
-    int fd;
-    enum link_kind kind;
-    int events;
-    bool paused; /* not read from, until there is room for it */
-};
-
 struct stream { /* an output of a process, for hark_output */
     struct child *child;
     int kind;    /* 0 stdout, 1 stderr */
     bool inside; /* a line: its beginning was put out already */
 };
 
+struct host { /* another one than ours, and its agent */
+    struct supervisor *s;
+    uint32_t number; /* from 0 */
+    const char *name;
+    uint32_t slots;
+    bool spare;                         /* it runs nothing until another one dies */
+    struct hark_connection *connection; /* NULL: none */
+    bool ready, lost, done; /* it runs the job; it is gone for good; it has cleaned up */
+    uint64_t heard;         /* when we last heard of it (hark_lease_now()) */
+    int64_t clock;          /* our CLOCK_MONOTONIC less its own, ns */
+    bool clock_known;
+    char *directory, *spill; /* of the job there; spill NULL: none */
+    int board, store;        /* descriptors there that processes inherit */
+    pid_t launcher;          /* 0: none, or it has ended */
+};
+
 struct child { /* a process of the job, over all its incarnations */
     struct supervisor *s;
-    uint32_t rank; /* HARK_RECOVERY: the recovery process */
+    struct host *host; /* NULL: ours */
+    bool left, ended;  /* there: it has closed its control socket; it has ended, with `status` */
+    int status;
+    int journal_there;       /* descriptor on its host; -1: none */
+    bool paused[HARK_PIPES]; /* there */
+    uint32_t rank;           /* HARK_RECOVERY: the recovery process */
     uint32_t inc;
-    pid_t pid;     /* 0: not running */
-    pid_t program; /* as it says itself: behind a wrapper another one; 0: it has not said hello */
-    struct link *link[LINKS];
-    uint32_t heard; /* a bit for each link: something has come on it in this turn */
+    struct hark_local local;
+    bool runs;      /* it has been started, and is not buried */
+    pid_t program;  /* as it says itself: behind a wrapper another one; 0: it has not said hello */
+    uint32_t heard; /* a bit for each line: something has come on it in this turn */
     struct hark_output output[2];
     struct stream stream[2];
     uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond
@@ -90,8 +105,8 @@ struct child { /* a process of the job, over all its incarnations */
     uint64_t input_at; /* position of its input in the image that it began from */
     bool mark_waits;   /* it has said MARK, and is told MARKED when there is room for more output */
     uint64_t mark;
-    uint8_t *in, *out; /* bytes of the control socket: read and not parsed, to be written */
-    size_t in_length, in_room, out_length, out_room;
+    uint8_t *in; /* bytes of the control socket: read and not parsed */
+    size_t in_length, in_room;
     char *address;                    /* of this incarnation, once it has said hello */
     uint64_t checkpoint;              /* it began from */
     uint64_t began;                   /* hark_sup_progress() when it began */
@@ -176,6 +191,14 @@ struct supervisor {
     struct hark_sup_signals *signals;
     uv_signal_t on_signal[HARK_SUP_SIGNALS];
     uv_timer_t quiescence, grace, planned_kill;
+    struct host *host; /* o->hosts of them; NULL: none */
+    char *here;        /* our working directory, with hosts */
+    struct hark_listener *listener;
+    uint8_t agent_key[HARK_CONNECTION_KEY];
+    uv_timer_t hosts_look;
+    uint64_t hosts_looked;
+    bool launchers_due; /* one may have ended */
+    pid_t launcher;     /* of all hosts at once; 0: none */
     bool kill_watched;
     uv_prepare_t turn; /* its end */
     bool heard_due;    /* `heard` of some: their messages are to be taken */
@@ -266,10 +289,8 @@ void hark_sup_kill_all(struct supervisor *s);
 bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is
                                                       ignored; false after a line */
 void hark_sup_signals_end(struct supervisor *s);   /* all as it was */
-void hark_sup_signals_in_process(const struct supervisor *s); /* between fork and exec: as the
-                                                                 program would have them without us
-                                                               */
 bool hark_sup_signal_ignored(const struct supervisor *s, int number); /* was it, when we began? */
+const sigset_t *hark_sup_signals_ignored(const struct supervisor *s); /* all of them */
 /* To the processes and to those that they have started; also to the recovery process? */
 void hark_sup_signal_groups(const struct supervisor *s, int number, bool recovery);
 void hark_sup_stops_begin(struct supervisor *s); /* from then on processes are stopped with us */
@@ -284,17 +305,47 @@ void hark_sup_watch_planned_kill(struct supervisor *s); /* of the recovery proce
 int hark_sup_journal(struct child *c); /* opens it for the first incarnation; 0, or an errno */
 void hark_sup_journal_close(struct child *c);
 
-/* link.c */
-int hark_sup_link(struct child *c, enum link_kind kind, int fd); /* takes the descriptor over; 0 or
-                                                                    an errno */
-void hark_sup_unlink(struct child *c);                           /* closes all of them */
+/* lines.c */
+void hark_sup_lines_prepare(struct child *c);
 /* Reads until there is nothing now; not all: or until there is no room for it. */
-void hark_sup_drain(struct child *c, enum link_kind kind, bool all);
+void hark_sup_drain(struct child *c, enum hark_pipe line, bool all);
 bool hark_sup_full(struct supervisor *s, int kind); /* no more is to be read from pipes of this kind
                                                        now */
 void hark_sup_resume_reading(struct child *c);      /* what was paused */
+/* It has said or printed so much on another host. */
+void hark_sup_heard(struct child *c, enum hark_pipe line, const uint8_t *at, size_t length);
 void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the
                                                                 caller's */
+
+/* host.c */
+void hark_sup_host_say(struct host *h, struct hark_control *m); /* ends it, sends it, frees it */
+/* Begins a message about a process. */
+void hark_sup_host_about(struct hark_control *m, uint16_t type, const struct child *c);
+uint32_t hark_sup_slot_number(const struct child *c);
+bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard of lately */
+
+/* launch.c */
+bool hark_sup_launch(struct supervisor *s, uint16_t port); /* false after a line */
+void hark_sup_launchers_reap(struct supervisor *s);        /* those that have ended */
+void hark_sup_launchers_end(struct supervisor *s);         /* all */
+
+/* agents.c */
+bool hark_sup_agents_open(struct supervisor *s); /* waits until all are ready; false after a line */
+void hark_sup_agents_close(struct supervisor *s); /* nothing of the job is left on their hosts, if
+                                                     they can be reached */
+
+/* place.c */
+/* Where a process is to run whose host is gone, or that has none yet; false after a line: nowhere.
+ */
+bool hark_sup_place(struct child *c);
+
+/* alive.c */
+bool hark_sup_is_dead(const struct child *c); /* also when it is not buried yet */
+bool hark_sup_left(const struct child *c);    /* it has closed its control socket */
+/* With `group` also to those that it has started. */
+void hark_sup_signal(const struct child *c, int number, bool group);
+/* To its program, if that handles it; true then. */
+bool hark_sup_pass(const struct child *c, int number);
 
 /* streams.c */
 int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit
@@ -383,11 +434,10 @@ void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *lin
 void hark_sup_works_again(struct supervisor *s, uint32_t rank);
 void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line */
 
-/* spawn.c: 0, or an errno */
+/* spawn.c: 0, or an errno; -1: after a line, and the end has begun */
 int hark_sup_spawn(struct child *c);
 void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's
                                        */
-bool hark_sup_is_dead(const struct child *c); /* also when it is not reaped yet */
 
 /* rollback.c */
 void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells
@@ -411,7 +461,8 @@ const char *hark_sup_back_to(const struct child *c, char text[64]); /* "checkpoi
 void hark_sup_take(struct child *c); /* what has come on the control socket */
 
 /* death.c */
-void hark_sup_reap(struct child *c); /* if it is dead: takes its last words and sees what follows */
+void hark_sup_reap_all(struct supervisor *s); /* the dead: takes their last words, and sees what
+                                                 follows */
 
 /* quiet.c */
 void hark_sup_check_quiescence(uv_timer_t *timer);

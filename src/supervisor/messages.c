@@ -23,7 +23,7 @@ static void on_hello(struct child *c, struct hark_control *m)
     for (int i = 0; i < 2; i++) { /* printed before hello: before the position */
         uint32_t pending = 0;
         const uint8_t *text = kept ? hark_control_get_bytes(m, &pending) : NULL;
-        hark_sup_drain(c, i ? LINK_ERR : LINK_OUT, true);
+        hark_sup_drain(c, i ? HARK_PIPE_ERR : HARK_PIPE_OUT, true);
         hark_output_position(
             &c->output[i], position[i], (const char *)text, pending <= position[i] ? pending : 0);
     }

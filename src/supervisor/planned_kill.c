@@ -23,11 +23,11 @@ static void kill_if_due(uv_timer_t *timer)
     struct supervisor *s = timer->data;
     struct child *c = &s->child[s->o->ranks];
     uint64_t got = hark_sup_progress(c);
-    if (s->phase != RUNNING || !c->pid || c->dead) return;
+    if (s->phase != RUNNING || !c->runs || c->dead) return;
     for (uint32_t i = 0; i < s->o->kills; i++) {
         const struct hark_kill *k = &s->o->kill[i];
         if (k->rank != HARK_RECOVERY || k->at > got || k->at <= c->began) continue;
-        kill(c->pid, SIGKILL);
+        hark_sup_signal(c, SIGKILL, false);
         return;
     }
 }

@@ -17,11 +17,12 @@ struct sums {
 /* False: somebody is busy, starting or gone. */
 static bool add_up(const struct supervisor *s, struct sums *sum)
 {
+    if (hark_sup_host_silent(s)) return false; /* nobody knows what is there */
     *sum = (struct sums){.progress = hark_service_epoch(core_of(s))};
     for (uint32_t i = 0; i < s->count; i++) {
         const struct child *c = &s->child[i];
         const struct hark_board_slot *slot = hark_sup_slot(c);
-        if (!c->pid || !c->hello) return false;
+        if (!c->runs || !c->hello) return false;
         if (slot->state == HARK_B_BUSY && !c->finished) return false;
         sum->out += slot->frames_out;
         sum->in += slot->frames_in;

@@ -20,6 +20,7 @@ bool hark_sup_restart(struct supervisor *s, struct child *c)
     c->inc = hark_service_incarnation(core_of(s), c->rank);
     int status = hark_sup_spawn(c);
     if (status == 0) return true;
+    if (status < 0) return false;
     hark_sup_say("%s can not be started again: %s", hark_sup_name(c, name), strerror(status));
     hark_sup_end(s, 1);
     return false;
@@ -217,6 +218,7 @@ bool hark_sup_begin(struct supervisor *s)
         int status = hark_sup_spawn(c);
         if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;
+        if (status < 0) return false;
         hark_sup_say("cannot start %s: %s%s",
             c->rank == HARK_RECOVERY ? "the recovery process" : program_of(c)->argv[0],
             strerror(status),

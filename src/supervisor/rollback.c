@@ -21,9 +21,9 @@ void hark_sup_send_back(struct child *c)
     c->goes_back = true;
     c->finished = false;
     c->answer_by = hark_sup_awake() + patience(c->s) * UINT64_C(1000000);
-    if (c->hello || !c->pid) return;
+    if (c->hello || !c->runs) return;
     c->answer_by = 0;
-    kill(c->pid, SIGKILL);
+    hark_sup_signal(c, SIGKILL, false);
 }
 
 void hark_sup_hurry(struct supervisor *s)
@@ -32,11 +32,11 @@ void hark_sup_hurry(struct supervisor *s)
     uint64_t now = hark_sup_awake();
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
-        if (!c->pid || !c->goes_back || c->answer_by == 0 || now < c->answer_by) continue;
+        if (!c->runs || !c->goes_back || c->answer_by == 0 || now < c->answer_by) continue;
         c->answer_by = 0;
         hark_sup_say("%s does not go back by itself in %u ms; it is killed and started again",
             hark_sup_name(c, name), patience(s));
-        kill(c->pid, SIGKILL);
+        hark_sup_signal(c, SIGKILL, false);
     }
 }
 
@@ -48,7 +48,7 @@ static void could_not(struct child *c, const char *why, size_t length)
     c->answer_by = 0;
     hark_sup_say("%s can not execute its program again: %.*s; it is killed and started again",
         hark_sup_name(c, name), (int)length, why);
-    kill(c->pid, SIGKILL);
+    hark_sup_signal(c, SIGKILL, false);
 }
 
 void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
@@ -60,7 +60,7 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
     const char *why = hark_control_gets(m, &length);
     if (m->bad) return;
     if (c->hello) { /* nobody has told it to */
-        kill(c->pid, SIGKILL);
+        hark_sup_signal(c, SIGKILL, false);
         return;
     }
     if (length) {
@@ -73,7 +73,7 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
     }
     if (c->dying) return; /* before its next incarnation has begun: that is started */
     for (int k = 0; k < 2; k++)
-        hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true); /* of the earlier incarnation */
+        hark_sup_drain(c, k ? HARK_PIPE_ERR : HARK_PIPE_OUT, true); /* of the earlier incarnation */
     if (c->rank == 0 && hark_sup_input_seek(c->s, 0) != 0) {
         could_not(c, "no pipe for its input", sizeof "no pipe for its input" - 1);
         return;
@@ -87,5 +87,5 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
     hark_control_free(&go);
     hark_sup_setup(c);
     if (c->s->o->verbose)
-        hark_sup_say("%s goes back as process %d", hark_sup_name(c, name), (int)c->pid);
+        hark_sup_say("%s goes back as process %d", hark_sup_name(c, name), (int)c->local.pid);
 }

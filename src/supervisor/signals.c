@@ -1,13 +1,10 @@
 /* signals.c: what each signal to `hark run` does. hark-run(1), SIGNALS, is this table in words. */
 #include "internal.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum action {
     PASS_AND_END, /* the processes get it; the run ends when they have, or after the grace time; a
@@ -31,37 +28,11 @@ HARK_STATIC_ASSERT(ROWS == HARK_SUP_SIGNALS, "each has a handle");
 
 /* ---- to the processes ------------------------------------------------------------------------ */
 
-/* The bit of `number` in a mask of /proc/PID/status. */
-static bool in_mask(const char *text, const char *name, int number)
-{
-    const char *at = strstr(text, name);
-    return at && (strtoull(at + strlen(name), NULL, 16) >> (number - 1) & 1);
-}
-
-/* Does the process catch it, or wait for it blocked? By its default action it would die of it. */
-static bool handles(pid_t pid, int number)
-{
-    char path[40], text[4096];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = 0;
-    return in_mask(text, "\nSigCgt:", number) || in_mask(text, "\nSigBlk:", number) ||
-           in_mask(text, "\nSigIgn:", number);
-}
-
 static void pass(const struct supervisor *s, int number)
 {
     char name[24];
     uint32_t passed = 0;
-    for (uint32_t i = 0; i < s->o->ranks; i++) {
-        const struct child *c = &s->child[i];
-        pid_t pid = c->program ? c->program : c->pid;
-        if (pid == 0 || !handles(pid, number)) continue;
-        passed++;
-        (void)kill(pid, number);
-    }
+    for (uint32_t i = 0; i < s->o->ranks; i++) passed += hark_sup_pass(&s->child[i], number);
     if (passed == 0)
         hark_sup_say("%s came: no process handles it, so it was passed on to none (it would have "
                      "ended them)",
@@ -83,7 +54,7 @@ static void grace_is_over(uv_timer_t *timer)
     struct supervisor *s = timer->data;
     char name[24];
     uint32_t left = 0;
-    for (uint32_t i = 0; i < s->o->ranks; i++) left += s->child[i].pid != 0;
+    for (uint32_t i = 0; i < s->o->ranks; i++) left += s->child[i].runs;
     if (left && s->phase == RUNNING)
         hark_sup_say("%" PRIu32 " process%s not ended within %.3g s of %s; killed", left,
             left > 1 ? "es have" : " has", (double)s->o->grace_ms / 1000,

@@ -134,7 +134,7 @@ bool hark_sup_shown(struct supervisor *s)
         struct child *c = &s->child[i];
         for (int k = 0; k < 2; k++) {
             struct hark_output *o = &c->output[k];
-            hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
+            hark_sup_drain(c, k ? HARK_PIPE_ERR : HARK_PIPE_OUT, true);
             if (o->gated && o->length && o->next > o->open)
                 gated = true;        /* nothing held: it prints again what was shown */
             else hark_output_end(o); /* also a last line that has no end */
@@ -167,7 +167,7 @@ void hark_sup_marked(struct child *c)
 {
     struct hark_control m, pending;
     c->mark_waits = false;
-    for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? LINK_ERR : LINK_OUT, true);
+    for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? HARK_PIPE_ERR : HARK_PIPE_OUT, true);
     hark_control_begin(&pending, HARK_C_MARKED);
     bool can = true;
     const bool reads = c->rank == 0 && c->s->input.is;

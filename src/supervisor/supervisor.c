@@ -16,8 +16,10 @@
 
 static void on_child(uv_signal_t *handle, int number)
 {
+    struct supervisor *s = handle->data;
     (void)number;
-    ((struct supervisor *)handle->data)->deaths_due = true;
+    s->deaths_due = true;
+    s->launchers_due = s->host != NULL;
 }
 
 /* What processes have said and printed. */
@@ -28,18 +30,11 @@ static void hear(struct supervisor *s)
         struct child *c = &s->child[i];
         const uint32_t heard = c->heard;
         c->heard = 0;
-        if (heard & 1u << LINK_OUT) hark_sup_ask(c);
-        if (!(heard & 1u << LINK_CONTROL)) continue;
+        if (heard & 1u << HARK_PIPE_OUT) hark_sup_ask(c);
+        if (!(heard & 1u << HARK_PIPE_CONTROL)) continue;
         hark_sup_take(c);
-        const struct link *l = c->link[LINK_CONTROL];
-        if (l && l->events == 0) s->deaths_due = true; /* its end is closed: is it dead? */
+        if (hark_sup_left(c)) s->deaths_due = true; /* its end is closed: is it dead? */
     }
-}
-
-static void reap_all(struct supervisor *s)
-{
-    s->deaths_due = false;
-    for (uint32_t i = 0; i < s->count; i++) hark_sup_reap(&s->child[i]);
 }
 
 /* If all processes have finished, and nothing can take that back: the job is done, and they are
@@ -68,10 +63,11 @@ static void finish_if_done(struct supervisor *s)
 static void end_turn(uv_prepare_t *handle)
 {
     struct supervisor *s = handle->data;
+    if (s->launchers_due) hark_sup_launchers_reap(s);
     while (s->heard_due || s->finish_due || s->deaths_due) {
         if (s->heard_due) hear(s);
         if (s->finish_due) finish_if_done(s);
-        if (s->deaths_due) reap_all(s);
+        if (s->deaths_due) hark_sup_reap_all(s);
     }
 }
 
@@ -144,6 +140,7 @@ static bool make_children(struct supervisor *s)
         s->child[i].kept = s->child[i].journal = -1;
         s->child[i].rank = i < s->o->ranks ? i : HARK_RECOVERY;
         hark_sup_output_prepare(&s->child[i]);
+        hark_sup_lines_prepare(&s->child[i]);
     }
     return true;
 }
@@ -155,7 +152,7 @@ static void free_children(struct supervisor *s)
         for (int k = 0; k < 2; k++) hark_output_free(&c->output[k]);
         hark_sup_journal_close(c);
         free(c->in);
-        free(c->out);
+        hark_local_free(&c->local);
         free(c->address);
     }
     free(s->child);
@@ -171,14 +168,15 @@ static int run(struct supervisor *s)
     }
     s->started = hark_sup_now();
     /* A start that fails may leave some to be reaped. */
-    (void)hark_sup_begin(s);
+    if (s->o->hosts == 0 || hark_sup_agents_open(s)) (void)hark_sup_begin(s);
     bool left = false;
-    for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].pid != 0;
+    for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].runs;
     if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
     s->ended = hark_sup_now();
     hark_sup_close_recovery(s);
     hark_sup_input_stop(s);
     hark_sup_outlets_close(s);
+    hark_sup_agents_close(s);
     close_loop(s);
     if (s->phase == ENDING) return s->exit;
     if (s->signal) return 128 + s->signal;
@@ -237,6 +235,8 @@ int hark_supervise(const struct hark_run_options *options)
     free(s.lowest);
     free(s.failure);
     free_children(&s);
+    free(s.host);
+    free(s.here);
     hark_sup_signals_end(&s);
     return status;
 }

@@ -27,6 +27,12 @@ struct hark_run_program {  /* what some of the ranks run */
     bool same_addresses;      /* without address randomization, where the system permits that */
 };
 
+struct hark_run_host {
+    const char *name; /* as launchers know it */
+    uint32_t slots;   /* ranks that it is to run, in the order of hosts; a spare one: 0, or that it
+                         can */
+};
+
 struct hark_run_options {
     uint32_t ranks; /* of all programs together */
     const struct hark_protocol *protocol;
@@ -71,6 +77,15 @@ struct hark_run_options {
      */
     bool traffic; /* it is noted which rank sends how many bytes to which: ranks x ranks x 8 bytes
                      of memory at most */
+    /* Several hosts need a store that all of them see. */
+    const struct hark_run_host *host; /* NULL: all processes run here, without an agent */
+    uint32_t hosts;
+    uint32_t spares;       /* so many of them, the last, run nothing until another one dies */
+    char *const *launcher; /* words; "%h" in them is the host's name. Without any %h it starts the
+                            * agents of all hosts at once. NULL behind the last */
+    uint64_t host_timeout_ms; /* so long a host may be silent; then it counts as dead */
+    uint64_t launch_ms;       /* so long agents may take to come up */
+    const char *interface;    /* a name or address of ours, which agents connect to; NULL: all */
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
     /* NULL, or with `traffic` told at the end of a job that ended well what the application of each

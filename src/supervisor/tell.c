@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../control/transports.h"
 #include "hark/registry.h"
 
 /* As lines of SETUP have them; NULL: none, or no memory (*ok is false then). To be freed. */
@@ -19,6 +20,29 @@ static char *undone(const struct child *c, bool *ok)
     return text;
 }
 
+/* What is otherwise on another host. `listen` and *part last until hark_setup_write(). False: no
+ * memory. */
+static bool set_host(const struct child *c, struct hark_setup *setup, char listen[200], char **part)
+{
+    const struct host *h = c->host;
+    if (h->connection == NULL) return true; /* it hears nothing */
+    const char *address = hark_connection_their_address(h->connection);
+    const char *name = setup->trace ? strrchr(setup->trace, '/') : NULL;
+    if (name && asprintf(part, "%s%s", h->directory, name) < 0) {
+        *part = NULL;
+        return false;
+    }
+    (void)hark_transport_between_hosts(c->s->o->transport, h->number, address, listen);
+    setup->directory = h->directory;
+    setup->spill = h->spill[0] ? h->spill : NULL;
+    setup->trace = *part;
+    setup->listen = listen;
+    setup->board = h->board;
+    setup->store_fd = h->store;
+    setup->journal = c->journal_there;
+    return true;
+}
+
 void hark_sup_setup(struct child *c)
 {
     bool ok;
@@ -27,6 +51,7 @@ void hark_sup_setup(struct child *c)
     const struct hark_run_options *o = s->o;
     char options[HARK_SETUP_OPTIONS];
     struct hark_words w;
+    char listen[200] = "", *part = NULL;
     hark_words_begin(&w, options, sizeof options);
     hark_options_write(o->protocol->manual->options, &o->core, false, &w);
     struct hark_setup setup = {.rank = c->rank,
@@ -64,6 +89,7 @@ void hark_sup_setup(struct child *c)
         .store_fd = s->store_fd,
         .kept = c->kept};
     c->kept = -1;
+    ok = ok && (c->host == NULL || set_host(c, &setup, listen, &part));
     memcpy(setup.key, s->key, sizeof setup.key);
     struct hark_control m;
     char *text = hark_setup_write(&setup);
@@ -76,6 +102,7 @@ void hark_sup_setup(struct child *c)
     hark_control_free(&m);
     free(text);
     free(again);
+    free(part);
 }
 
 void hark_sup_announce(struct supervisor *s, struct child *only)

@@ -39,9 +39,9 @@ import changes
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-FOLDERS = ('src/control', 'src/driver', 'src/process', 'src/store', 'src/supervisor', 'transports/shm', 'transports/uv')
+FOLDERS = ('src/agent', 'src/control', 'src/driver', 'src/process', 'src/store', 'src/supervisor', 'transports/shm', 'transports/uv')
 REASONS = ('equivalent', 'speed', 'safety', 'sanitizer')
-LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/supervisor/libhark_supervisor.a')
+LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/agent/libhark_agent.a', 'src/supervisor/libhark_supervisor.a')
 
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
@@ -85,6 +85,7 @@ KNOW = (
     ('transports/uv/', ('transport uv unix', 'transport uv own', 'transport uv tcp', 'streams faults', *RUNS)),
     ('src/control/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
+    ('src/agent/', ('janitor', 'runtime faults', *RUNS)),
     ('src/supervisor/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/match', ('match', 'what a replay puts off')),
     ('src/process/queue', ('queue', 'match')),
@@ -103,8 +104,9 @@ KNOW = (
     ('src/supervisor/death', ('rollback', 'faults', 'supervisor')),
     ('src/supervisor/job', ('run_errors', 'environment')),
     ('src/supervisor/spawn', ('run_errors', 'environment')),
+    ('src/agent/local', ('run_errors', 'environment', 'output of runs')),
     ('src/process/rollback', ('rollback',)),
-    ('src/supervisor/janitor', ('janitor', 'runtime faults', 'supervisor', 'environment')),
+    ('src/agent/janitor', ('janitor', 'runtime faults', 'supervisor', 'environment')),
     ('src/supervisor/keeper', ('keeper', 'runtime faults')),
 )
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/supervisor/janitor.h"
+#include "../../src/agent/janitor.h"
 #include "../fault/place.h"
 
 static pid_t sleeper(void)

@@ -21,10 +21,17 @@ static struct world {
     uint64_t down;    /* processes that have failed and are not back */
     uint64_t since;   /* that stall.c was told last */
     int looks, quiet; /* messages of each kind */
+    bool silent;      /* a host has not been heard of lately */
     int stirs, ended; /* calls of hark_sup_moves(); the status of hark_sup_end() */
 } world;
 
 /* ---- what quiet.c calls ---------------------------------------------------------------------- */
+
+bool hark_sup_host_silent(const struct supervisor *s)
+{
+    (void)s;
+    return world.silent;
+}
 
 uint64_t hark_sup_awake(void)
 {
@@ -126,7 +133,7 @@ static int setup(void **state)
     world.s.child = world.child;
     world.timer.data = &world.s;
     for (int i = 0; i < RANKS; i++) {
-        world.child[i] = (struct child){.s = &world.s, .pid = 1, .hello = true};
+        world.child[i] = (struct child){.s = &world.s, .runs = true, .hello = true};
         world.slot[i].state = HARK_B_BLOCKED;
         world.slot[i].turn = 1;
         world.slot[i].frames_out = world.slot[i].frames_in = (uint64_t)i + 4;
@@ -226,6 +233,23 @@ static void who_does_not_sleep(void **state)
     expect_told(1, 0);
 }
 
+/* While a host is not heard of, nobody knows what happens there: its figures only stand still. */
+static void a_host_is_silent(void **state)
+{
+    (void)state;
+    look_after(1000);
+    world.silent = true;
+    look_after(200);
+    look_after(10000);
+    expect_told(0, 0);
+    world.silent = false;
+    look_after(1);
+    look_after(199);
+    expect_told(0, 0);
+    look_after(1);
+    expect_told(1, 0);
+}
+
 /* After QUIET: a recovery in which nothing moves for five seconds can not end. */
 static void a_recovery_that_can_not_end(void **state)
 {
@@ -259,6 +283,7 @@ int main(void)
         cmocka_unit_test_setup(a_frame_may_be_on_its_way, setup),
         cmocka_unit_test_setup(something_moves, setup),
         cmocka_unit_test_setup(who_does_not_sleep, setup),
+        cmocka_unit_test_setup(a_host_is_silent, setup),
         cmocka_unit_test_setup(a_recovery_that_can_not_end, setup)};
     return cmocka_run_group_tests_name("quiet", tests, NULL, NULL);
 }

@@ -16,12 +16,14 @@
 
 #include "../../transports/entries.h"
 #include "../view/trace.h"
+#include "lease.h"
 
 /* What goes through the pipe; shorter than PIPE_BUF, so always whole. */
 struct note {
-    int32_t what; /* 'b'orn, 'd'ead, 'e'nd */
+    int32_t what; /* 'b'orn, 'd'ead, 'l'ease, 'e'nd */
     int32_t pid;
-    uint64_t started; /* as the kernel counts: tells a process from a later one with its number */
+    uint64_t started; /* as the kernel counts: tells a process from a later one with its number; of
+                       * a lease: its end */
 };
 
 #define DYING_MS 1000 /* a killed process that is not gone by then hangs in the kernel */
@@ -133,17 +135,33 @@ static void save_trace(const struct hark_janitor_job *job)
         (void)hark_trace_merge_unfinished(job->trace, (const char *const *)part, parts, error);
 }
 
-_Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
+/* False: the lease is over. Without one it waits for ever. */
+static bool wait_for_note(int pipe, uint64_t lease)
+{
+    struct pollfd p = {.fd = pipe, .events = POLLIN};
+    for (;;) {
+        const uint64_t now = hark_lease_now(), left = lease > now ? (lease - now) / 1000000 + 1 : 0;
+        const int n = poll(&p, 1, lease == 0 ? -1 : left < 60000 ? (int)left : 60000);
+        if (n > 0 || (n < 0 && errno != EINTR)) return true;
+        if (lease && hark_lease_now() >= lease) return false;
+    }
+}
+
+_Noreturn static void keep_watch(int pipe, pid_t parent, const struct hark_janitor_job *job)
 {
     struct known k = {0};
     struct note n;
-    for (;;) {
+    uint64_t lease = 0;
+    while (wait_for_note(pipe, lease)) {
         ssize_t got = read(pipe, &n, sizeof n);
         if (got < 0 && errno == EINTR) continue;
         if (got != sizeof n) break;
         if (n.what == 'e') _exit(0);
-        learn(&k, &n);
+        if (n.what == 'l') lease = n.started;
+        else learn(&k, &n);
     }
+    const bool over = lease && hark_lease_now() >= lease;
+    if (over && getppid() == parent) (void)kill(parent, SIGKILL); /* it would start others */
     kill_all(&k);
     save_trace(job);
     job->sweep(job->name, job->directory);
@@ -154,7 +172,7 @@ _Noreturn static void keep_watch(int pipe, const struct hark_janitor_job *job)
 
 /* Keeps two descriptors and nothing else that the supervisor had open: a held terminal or pipe
  * would keep its reader waiting. */
-_Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *job)
+_Noreturn static void become_janitor(int pipe, pid_t parent, const struct hark_janitor_job *job)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC), high = 8; /* above those that they get, also
                                                                    where few are allowed */
@@ -170,7 +188,7 @@ _Noreturn static void become_janitor(int pipe, const struct hark_janitor_job *jo
     signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_NAME, "hark-janitor");
     if (kept[0] < 0 || chdir("/") < 0) _exit(1);
-    keep_watch(kept[0], job);
+    keep_watch(kept[0], parent, job);
 }
 
 /* ---- the supervisor's side ------------------------------------------------------------------- */
@@ -180,8 +198,8 @@ int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *jo
     int to[2];
     *j = (struct hark_janitor){-1, 0};
     if (pipe2(to, O_CLOEXEC) < 0) return -1;
-    pid_t pid = fork();
-    if (pid == 0) become_janitor(to[0], job);
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) become_janitor(to[0], parent, job);
     close(to[0]);
     if (pid > 0) {
         *j = (struct hark_janitor){to[1], pid};
@@ -209,6 +227,14 @@ void hark_janitor_born(struct hark_janitor *j, pid_t pid)
 void hark_janitor_dead(struct hark_janitor *j, pid_t pid)
 {
     say(j, 'd', pid);
+}
+
+void hark_janitor_lease(struct hark_janitor *j, uint64_t end)
+{
+    const struct note n = {'l', 0, end};
+    if (j->pipe < 0) return;
+    while (write(j->pipe, &n, sizeof n) < 0 && errno == EINTR) {
+    }
 }
 
 void hark_janitor_dismiss(struct hark_janitor *j)

@@ -1,11 +1,11 @@
-/* janitor.h: who cleans up when the supervisor can not.
+/* janitor.h: who cleans up when the supervisor, or an agent, can not.
  *
  * A process of its own session that sleeps at the end of a pipe. If the supervisor ends without
  * having dismissed it, it kills what the supervisor had started, writes what is known of the trace,
  * sweeps the transport's leftovers and removes the job's directories.
  */
-#ifndef HARK_SUPERVISOR_JANITOR_H
-#define HARK_SUPERVISOR_JANITOR_H
+#ifndef HARK_AGENT_JANITOR_H
+#define HARK_AGENT_JANITOR_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,6 +30,9 @@ int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *jo
 /* A process was started, and has been reaped. */
 void hark_janitor_born(struct hark_janitor *j, pid_t pid);
 void hark_janitor_dead(struct hark_janitor *j, pid_t pid);
+/* Until `end` (CLOCK_BOOTTIME, ns) only; then it kills them and cleans up, and ends whoever started
+ * it: for one that is itself stopped, or has no time. Later ends replace earlier ones. */
+void hark_janitor_lease(struct hark_janitor *j, uint64_t end);
 /* All is clean: it ends. Returns when it has. */
 void hark_janitor_dismiss(struct hark_janitor *j);
 

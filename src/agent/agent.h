@@ -1,0 +1,112 @@
+/* agent.h: an agent: what of a job runs on one host, for a supervisor on another one. It starts and
+ * watches the processes of its host, carries what they say and print, and cleans up.
+ *
+ * A launcher starts it (`ssh HOST hark agent`, srun), and writes to its standard input lines:
+ *
+ *     hark agent VERSION
+ *     key HEX               the job's, 32 bytes
+ *     silent MILLISECONDS   how long the supervisor may be out of reach
+ *     host NAME             as which host of the job it reports; absent: under the names it has
+ *     supervisor ADDRESS    HOST:PORT, one or more, tried in this order
+ *     end
+ *
+ * The rest is said over one connection (connection.h), in messages of control.h. Slots are the
+ * processes of the job: rank, or the number of ranks for the recovery process.
+ *
+ *   agent -> supervisor
+ *     HELLO     version u32, name string, more names: u32 count + strings, pid u32
+ *     READY     directory string, spill string, board u32, store u32, clock u64: the job is made
+ *               here. Descriptors are those that processes inherit; clock is CLOCK_MONOTONIC, ns
+ *     UNFIT     line string: it can not be made here
+ *     STARTED   slot u32, status u32, pid u32, journal u32: the answer to START. Status 0 or an
+ * errno HEARD     slot u32, line u32 (enum hark_pipe), bytes: what it said or printed. All that it
+ *               printed before it said something comes before that
+ *     LEFT      slot u32: it has closed its control socket
+ *     ENDED     slot u32, status u32: of waitpid; nothing more of it
+ *     BOARD     slots: u32 count + (slot u32, bytes): what has changed on the board. Before HEARD
+ * and ENDED, and some time after each change ROW       slot u32, bytes: its row of the traffic,
+ * before ENDED and on request BEAT      n u64, clock u64: it lives FILE      name string, offset
+ * u64, bytes: a file of the job's directory, on END SAY       line string DONE      nothing of the
+ * job is left here; the agent ends supervisor -> agent JOB       see struct hark_agent_job START
+ * see hark_agent_put_start TELL      slot u32, bytes: for its control socket SIGNAL    slot u32,
+ * number u32, group u32 HANDLED   slot u32, program u32, number u32: the signal, if the process
+ * handles it ROOM      slot u32, line u32, paused u32: is it to be read from? BEAT      n u64: the
+ * answer END       files u32: kills all, sends its files if that is 1, cleans up, says DONE
+ */
+#ifndef HARK_AGENT_AGENT_H
+#define HARK_AGENT_AGENT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../control/control.h"
+#include "local.h"
+
+#define HARK_AGENT_VERSION 1u
+
+enum hark_agent_type {
+    HARK_A_HELLO = 1,
+    HARK_A_READY,
+    HARK_A_UNFIT,
+    HARK_A_STARTED,
+    HARK_A_HEARD,
+    HARK_A_LEFT,
+    HARK_A_ENDED,
+    HARK_A_BOARD,
+    HARK_A_ROW,
+    HARK_A_BEAT,
+    HARK_A_FILE,
+    HARK_A_SAY,
+    HARK_A_DONE,
+    HARK_A_JOB = 32,
+    HARK_A_START,
+    HARK_A_TELL,
+    HARK_A_SIGNAL,
+    HARK_A_HANDLED,
+    HARK_A_ROOM,
+    HARK_A_ANSWER,
+    HARK_A_END
+};
+
+/* The job, as an agent is told of it. Strings of one that was read point into the message. */
+struct hark_agent_job {
+    const char *name; /* of the job on this host: of its directory and segments */
+    const char *job;  /* to whom its store belongs */
+    const char *transport;
+    const char *store; /* path of a directory that all hosts see */
+    const char *spill; /* directory for spilled logs; empty: none */
+    uint32_t ranks, traffic;
+    uint32_t journals;  /* where processes keep their readings: 0 nowhere, 1 in the store, 2 in
+                           memory */
+    uint32_t belongs;   /* the store is of an earlier run */
+    uint32_t lease_ms;  /* so long after its last answered BEAT it ends all, see lease.h */
+    uint64_t ignored;   /* a bit for each signal that processes ignore from their start */
+    char **environment; /* of all processes; NULL behind the last; owned */
+};
+void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job);
+/* False: it can not be read. Then and later: hark_agent_job_free(). */
+bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job);
+void hark_agent_job_free(struct hark_agent_job *job);
+
+/* Of the program: all but input, inherited and ignored. */
+void hark_agent_put_start(
+    struct hark_control *m, uint32_t slot, const struct hark_local_program *program);
+/* The strings are owned by the result; hark_agent_start_free(). */
+struct hark_agent_start {
+    uint32_t slot;
+    struct hark_local_program program;
+    char **argv, **environment, *file, *directory, *preload;
+};
+bool hark_agent_get_start(struct hark_control *m, struct hark_agent_start *start);
+void hark_agent_start_free(struct hark_agent_start *start);
+
+/* A name of a host: one word of at most 255 bytes. */
+#define HARK_HOST_NAME 256
+
+/* `hark agent`: reads its standard input, serves the supervisor, cleans up. Its exit status: 0 the
+ * job has ended; 1 it could not serve; 2 the input is not that of a launcher; 3 it had lost its
+ * supervisor. */
+int hark_agent(void);
+
+#endif

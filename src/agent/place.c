@@ -1,0 +1,151 @@
+/* place.c: what of the job is on this host: its directory, board, store and janitor. */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../control/transports.h"
+#include "hark/store.h"
+
+/* Variables that say where a process is, not what it is to do: the host's own stay. */
+static bool of_host(const char *variable)
+{
+    static const char *const name[] = {"HOSTNAME=", "TMPDIR=", "XDG_RUNTIME_DIR=", "SLURMD_",
+        "SLURM_NODEID=", "SLURM_LOCALID=", "SLURM_PROCID=", "SLURM_TASK_PID=", "SSH_"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (strncmp(variable, name[i], strlen(name[i])) == 0) return true;
+    return false;
+}
+
+static void take_environment(const struct agent *a)
+{
+    for (char **v = a->job.environment; *v; v++)
+        if (strchr(*v, '=') && !of_host(*v)) (void)putenv(*v); /* it stays: the job's is kept */
+}
+
+static const struct hark_transport_ops *transport_of(const struct agent *a)
+{
+    return hark_transport_named(a->job.transport);
+}
+
+static bool fails(char error[256], const char *what, const char *name, int why)
+{
+    snprintf(error, 256, "%s %.150s: %s", what, name, strerror(why));
+    return false;
+}
+
+static bool make_directory(struct agent *a, char error[256])
+{
+    const char *base = getenv("TMPDIR");
+    /* Sockets lie in it, and a socket's path is short. */
+    if (base == NULL || base[0] != '/' || strlen(base) > 40) base = "/tmp";
+    snprintf(a->directory, sizeof a->directory, "%s/%s", base, a->job.name);
+    if (a->job.spill[0] && asprintf(&a->spill, "%s/%s", a->job.spill, a->job.name) < 0) {
+        a->spill = NULL;
+        return fails(error, "spill directory", a->job.spill, ENOMEM);
+    }
+    /* From here on somebody cleans up, whatever becomes of us. */
+    const struct hark_janitor_job job = {
+        a->job.name, a->directory, a->spill, NULL, transport_of(a)->sweep, -1};
+    if (hark_janitor_start(&a->janitor, &job) < 0)
+        return fails(error, "cannot start", "the janitor", errno);
+    if (mkdir(a->directory, 0700) < 0) return fails(error, "cannot make", a->directory, errno);
+    if (a->spill && mkdir(a->spill, 0700) < 0)
+        return fails(error, "spill directory", a->spill, errno);
+    return true;
+}
+
+static bool make_board(struct agent *a, char error[256])
+{
+    const size_t bytes = hark_board_bytes(a->job.ranks, a->job.traffic);
+    a->board_fd = memfd_create("hark-board", MFD_CLOEXEC);
+    void *at = MAP_FAILED;
+    if (a->board_fd >= 0 && ftruncate(a->board_fd, (off_t)bytes) == 0)
+        at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->board_fd, 0);
+    a->told = calloc(a->count, sizeof *a->told);
+    a->hosted = calloc(a->count, sizeof *a->hosted);
+    if (at == MAP_FAILED || !a->told || !a->hosted) {
+        snprintf(error, 256, "no memory for the figures of %u processes", a->job.ranks);
+        return false;
+    }
+    a->board = at;
+    a->board->magic = HARK_BOARD_MAGIC;
+    a->board->ranks = a->job.ranks;
+    return true;
+}
+
+/* Another directory of that name would be found out after hours, by the first failure. */
+static bool open_store(struct agent *a, char error[256])
+{
+    char job[65], why[256];
+    uint32_t ranks;
+    a->store_fd = open(a->job.store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (a->store_fd < 0 || hark_store_job(a->job.store, job, &ranks, why) != HARK_S_OK ||
+        strcmp(job, a->job.job) != 0) {
+        snprintf(error, 256,
+            "store %.120s: %s; expected a directory that all hosts share, found another one",
+            a->job.store, a->store_fd < 0 ? strerror(errno) : "it does not hold this job");
+        return false;
+    }
+    return true;
+}
+
+bool hark_agent_place(struct agent *a, char error[256])
+{
+    a->count = a->job.ranks + 1;
+    sigemptyset(&a->ignored);
+    for (int n = 1; n < 64; n++)
+        if (a->job.ignored >> n & 1) sigaddset(&a->ignored, n);
+    if (transport_of(a) == NULL) {
+        snprintf(error, 256, "no transport is named %.100s here", a->job.transport);
+        return false;
+    }
+    take_environment(a);
+    return make_directory(a, error) && make_board(a, error) && open_store(a, error);
+}
+
+int hark_agent_journal(struct hosted *h)
+{
+    struct agent *a = h->a;
+    char name[32];
+    if (a->job.journals == 0 || h->slot == a->job.ranks || h->journal >= 0) return 0;
+    if (a->job.journals == 1) {
+        snprintf(name, sizeof name, "journal/r%u", h->slot);
+        (void)mkdirat(a->store_fd, "journal", 0700);
+        h->journal = openat(a->store_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    }
+    if (h->journal < 0) h->journal = memfd_create("hark-journal", MFD_CLOEXEC);
+    return h->journal < 0 ? errno : 0;
+}
+
+void hark_agent_clear(struct agent *a)
+{
+    for (uint32_t i = 0; a->hosted && i < a->count; i++) {
+        if (a->hosted[i].journal >= 0) close(a->hosted[i].journal);
+        hark_local_free(&a->hosted[i].local);
+    }
+    if (a->board) munmap(a->board, hark_board_bytes(a->job.ranks, a->job.traffic));
+    if (a->board_fd >= 0) close(a->board_fd);
+    if (a->store_fd >= 0) close(a->store_fd);
+    if (a->janitor.pipe >= 0) {
+        transport_of(a)->sweep(a->job.name, a->directory);
+        hark_remove_tree(a->directory);
+        if (a->spill) hark_remove_tree(a->spill);
+        hark_janitor_dismiss(&a->janitor);
+    }
+    free(a->hosted);
+    free(a->told);
+    free(a->spill);
+    a->hosted = NULL;
+    a->told = NULL;
+    a->spill = NULL;
+    a->board = NULL;
+    a->board_fd = a->store_fd = -1;
+    a->count = 0;
+}

@@ -1,0 +1,278 @@
+/* serve.c: what the supervisor says, and what becomes of the processes of this host. */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define FIGURES_MS 50 /* between looks at what has changed on the board */
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static void taken(void *self, enum hark_pipe line, const uint8_t *at, size_t length)
+{
+    struct hosted *h = self;
+    struct hark_control m;
+    if (line == HARK_PIPE_CONTROL) { /* what it printed and counted before comes before it */
+        hark_local_drain(&h->local, HARK_PIPE_OUT, true);
+        hark_local_drain(&h->local, HARK_PIPE_ERR, true);
+        hark_agent_figures(h->a, h->slot, 1);
+    }
+    hark_control_begin(&m, HARK_A_HEARD);
+    hark_control_put32(&m, h->slot);
+    hark_control_put32(&m, (uint32_t)line);
+    hark_control_put_bytes(&m, at, (uint32_t)length);
+    hark_agent_say(h->a, &m);
+}
+
+static bool full(void *self, enum hark_pipe line)
+{
+    const struct hosted *h = self;
+    return h->paused[line] ||
+           (h->a->connection && hark_connection_waiting(h->a->connection) >= HARK_CONNECTION_HIGH);
+}
+
+static void stirred(void *self, enum hark_pipe line, bool ended)
+{
+    struct hosted *h = self;
+    struct hark_control m;
+    if (line != HARK_PIPE_CONTROL || !ended || h->left) return;
+    h->left = true;
+    h->a->deaths_due = true;
+    hark_control_begin(&m, HARK_A_LEFT);
+    hark_control_put32(&m, h->slot);
+    hark_agent_say(h->a, &m);
+}
+
+void hark_agent_room(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->hosted[i].runs) hark_local_resume(&a->hosted[i].local);
+}
+
+static struct hosted *prepare(struct agent *a, uint32_t slot)
+{
+    static const struct hark_local_events events = {taken, full, stirred};
+    struct hosted *h = &a->hosted[slot];
+    if (h->a) return h;
+    h->a = a;
+    h->slot = slot;
+    h->journal = -1;
+    h->local =
+        (struct hark_local){.loop = &a->loop, .janitor = &a->janitor, .events = &events, .self = h};
+    return h;
+}
+
+static void start(struct agent *a, struct hark_control *m)
+{
+    struct hark_agent_start s;
+    struct hark_control answer;
+    if (hark_agent_get_start(m, &s) && s.slot < a->count && !a->hosted[s.slot].runs) {
+        struct hosted *h = prepare(a, s.slot);
+        int status = hark_agent_journal(h);
+        s.program.inherited[0] = a->board_fd;
+        s.program.inherited[1] = a->store_fd;
+        s.program.inherited[2] = h->journal;
+        s.program.ignored = &a->ignored;
+        if (status == 0) status = hark_local_start(&h->local, &s.program);
+        h->runs = status == 0;
+        h->left = false;
+        memset(h->paused, 0, sizeof h->paused);
+        hark_control_begin(&answer, HARK_A_STARTED);
+        hark_control_put32(&answer, s.slot);
+        hark_control_put32(&answer, (uint32_t)status);
+        hark_control_put32(&answer, (uint32_t)h->local.pid);
+        hark_control_put32(&answer, (uint32_t)h->journal);
+        hark_agent_say(a, &answer);
+    }
+    hark_agent_start_free(&s);
+}
+
+static void bury(struct hosted *h)
+{
+    struct agent *a = h->a;
+    struct hark_control m;
+    const int status = hark_local_bury(&h->local);
+    h->runs = false;
+    hark_agent_figures(a, h->slot, 1);
+    hark_agent_row(a, h->slot);
+    hark_control_begin(&m, HARK_A_ENDED);
+    hark_control_put32(&m, h->slot);
+    hark_control_put32(&m, (uint32_t)status);
+    hark_agent_say(a, &m);
+}
+
+void hark_agent_reap(struct agent *a)
+{
+    a->deaths_due = false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->hosted[i].runs && hark_local_is_dead(&a->hosted[i].local)) bury(&a->hosted[i]);
+}
+
+void hark_agent_kill_all(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->hosted[i].runs) hark_local_signal(&a->hosted[i].local, SIGKILL, true);
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->hosted[i].runs) bury(&a->hosted[i]); /* waits for its end */
+}
+
+void hark_agent_leave(struct agent *a, int status)
+{
+    if (a->cleaning) return;
+    a->cleaning = true;
+    a->status = status;
+    hark_agent_kill_all(a);
+    uv_stop(&a->loop);
+}
+
+/* ---- the lease ------------------------------------------------------------------------------- */
+
+static void set_fence(struct agent *a);
+
+static void on_fence(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    if (hark_lease_now() < hark_lease_end(&a->lease)) {
+        set_fence(a);
+        return;
+    }
+    fprintf(stderr,
+        "hark agent: %s: the supervisor has not answered for %u ms; the processes of this host are "
+        "ended, for others take their places\n",
+        a->name, a->job.lease_ms);
+    hark_agent_leave(a, 3);
+}
+
+static void set_fence(struct agent *a)
+{
+    const uint64_t now = hark_lease_now(), end = hark_lease_end(&a->lease);
+    uv_timer_start(&a->fence, on_fence, end > now ? (end - now) / 1000000 + 1 : 0, 0);
+    hark_janitor_lease(&a->janitor, end);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    struct hark_control m;
+    hark_control_begin(&m, HARK_A_BEAT);
+    hark_control_put64(&m, hark_lease_beat(&a->lease, hark_lease_now()));
+    hark_control_put64(&m, uv_hrtime());
+    hark_agent_say(a, &m);
+}
+
+static void on_figures(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    hark_agent_figures(a, 0, a->count);
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static void take_job(struct agent *a, struct hark_control *m)
+{
+    char error[256] = "the supervisor's message can not be read";
+    if (a->has_job) return;
+    a->has_job = true;
+    if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
+        hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);
+        return; /* it ends us, or the connection */
+    }
+    hark_lease_begin(&a->lease, a->job.lease_ms * UINT64_C(1000000), hark_lease_now());
+    const uint64_t period = hark_lease_period_ms(a->job.lease_ms);
+    uv_timer_start(&a->beat, on_beat, 0, period);
+    uv_timer_start(&a->figures, on_figures, FIGURES_MS, FIGURES_MS);
+    set_fence(a);
+    struct hark_control ready;
+    hark_control_begin(&ready, HARK_A_READY);
+    hark_control_puts(&ready, a->directory, strlen(a->directory));
+    hark_control_puts(&ready, a->spill ? a->spill : "", a->spill ? strlen(a->spill) : 0);
+    hark_control_put32(&ready, (uint32_t)a->board_fd);
+    hark_control_put32(&ready, (uint32_t)a->store_fd);
+    hark_control_put64(&ready, uv_hrtime());
+    hark_agent_say(a, &ready);
+}
+
+/* The process that a message is for; NULL: there is none any more. */
+static struct hosted *whose(struct agent *a, struct hark_control *m)
+{
+    const uint32_t slot = hark_control_get32(m);
+    return slot < a->count && a->hosted[slot].runs ? &a->hosted[slot] : NULL;
+}
+
+static void tell(struct agent *a, struct hark_control *m)
+{
+    struct hosted *h = whose(a, m);
+    uint32_t length;
+    const uint8_t *at = hark_control_get_bytes(m, &length);
+    if (h == NULL || m->bad) return;
+    if (!hark_local_tell(&h->local, at, length)) { /* it misses something: as good as dead */
+        hark_agent_say_line(a, HARK_A_SAY, "no memory for what is to be told to a process");
+        hark_local_signal(&h->local, SIGKILL, false);
+    }
+}
+
+static void send_signal(struct agent *a, struct hark_control *m)
+{
+    struct hosted *h = whose(a, m);
+    const uint32_t number = hark_control_get32(m), group = hark_control_get32(m);
+    if (h && !m->bad && number < NSIG) hark_local_signal(&h->local, (int)number, group != 0);
+}
+
+static void send_if_handled(struct agent *a, struct hark_control *m)
+{
+    struct hosted *h = whose(a, m);
+    const pid_t program = (pid_t)hark_control_get32(m);
+    const uint32_t number = hark_control_get32(m);
+    if (h == NULL || m->bad || number >= NSIG) return;
+    (void)hark_local_pass(&h->local, program, (int)number);
+}
+
+static void set_room(struct agent *a, struct hark_control *m)
+{
+    struct hosted *h = whose(a, m);
+    const uint32_t line = hark_control_get32(m), paused = hark_control_get32(m);
+    if (h == NULL || m->bad || line >= HARK_PIPES) return;
+    h->paused[line] = paused != 0;
+    if (!paused) hark_local_resume(&h->local);
+}
+
+static void end(struct agent *a, struct hark_control *m)
+{
+    const bool files = hark_control_get32(m) == 1;
+    struct hark_control done;
+    hark_agent_kill_all(a);
+    if (files && !m->bad) hark_agent_files(a);
+    a->cleaning = true;
+    a->status = 0;
+    hark_agent_clear(a);
+    hark_control_begin(&done, HARK_A_DONE);
+    hark_agent_say(a, &done);
+    uv_stop(&a->loop);
+}
+
+void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
+{
+    struct hark_control m;
+    if (a->cleaning || hark_control_parse(&m, at, length) != (long)length) return;
+    if (m.type == HARK_A_JOB) take_job(a, &m);
+    if (m.type == HARK_A_END) end(a, &m);
+    if (a->cleaning || a->board == NULL) return;
+    switch (m.type) {
+    case HARK_A_START: start(a, &m); break;
+    case HARK_A_TELL: tell(a, &m); break;
+    case HARK_A_SIGNAL: send_signal(a, &m); break;
+    case HARK_A_HANDLED: send_if_handled(a, &m); break;
+    case HARK_A_ROOM: set_room(a, &m); break;
+    case HARK_A_ANSWER:
+        hark_lease_answer(&a->lease, hark_control_get64(&m));
+        set_fence(a);
+        break;
+    default: break;
+    }
+}

@@ -1,0 +1,79 @@
+/* state.h: what the parts of an agent share.
+ *
+ *   agent.c    from the launcher's lines to the end
+ *   serve.c    what the supervisor says, and what becomes of the processes of this host
+ *   report.c   what goes to it: figures, files
+ *   place.c    what of the job is here: directory, board, store, janitor
+ *   said.c     what both say, as bytes
+ */
+#ifndef HARK_AGENT_STATE_H
+#define HARK_AGENT_STATE_H
+
+#include "../control/board.h"
+#include "agent.h"
+#include "connection.h"
+#include "lease.h"
+
+struct agent;
+
+struct hosted { /* a process of the job, if this host runs it */
+    struct agent *a;
+    uint32_t slot;
+    struct hark_local local;
+    bool runs;
+    bool left;               /* and LEFT was said */
+    bool paused[HARK_PIPES]; /* the supervisor has no room for it */
+    int journal;             /* descriptor, over all incarnations on this host; -1: none */
+};
+
+struct agent {
+    uv_loop_t loop;
+    uv_signal_t on_child, on_end;
+    uv_prepare_t turn;
+    uv_timer_t beat, figures, fence;
+    bool deaths_due;
+
+    uint8_t key[HARK_CONNECTION_KEY];
+    char name[HARK_HOST_NAME]; /* of this host in the job; empty: it has not been told */
+    char supervisor[16][HARK_HOST_NAME + 8];
+    uint32_t supervisors, tried, silent_ms;
+    struct hark_connection *connection; /* NULL: none */
+    bool opened;
+
+    struct hark_agent_job job;
+    bool has_job, cleaning;
+    sigset_t ignored;
+    char directory[120];
+    char *spill; /* this job's part on this host; NULL: none */
+    struct hark_janitor janitor;
+    struct hark_board *board;
+    struct hark_board_slot *told; /* what the supervisor knows of the board */
+    int board_fd, store_fd;
+    struct hosted *hosted; /* job.ranks + 1 */
+    uint32_t count;
+    struct hark_lease lease;
+    int status;
+};
+
+/* serve.c */
+void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length); /* a message */
+void hark_agent_reap(struct agent *a);                                    /* those that are dead */
+void hark_agent_kill_all(struct agent *a);
+void hark_agent_room(struct agent *a); /* the connection takes more again */
+/* Kills all and cleans up; then the loop ends. */
+void hark_agent_leave(struct agent *a, int status);
+
+/* report.c */
+void hark_agent_say(struct agent *a, struct hark_control *m); /* and frees it */
+void hark_agent_say_line(struct agent *a, uint16_t type, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void hark_agent_figures(struct agent *a, uint32_t first, uint32_t count); /* of slots, if changed */
+void hark_agent_row(struct agent *a, uint32_t slot);
+void hark_agent_files(struct agent *a);
+
+/* place.c */
+bool hark_agent_place(struct agent *a, char error[256]); /* makes what of the job is here */
+int hark_agent_journal(struct hosted *h);                /* opens it; 0 or an errno */
+void hark_agent_clear(struct agent *a);                  /* removes all of it */
+
+#endif

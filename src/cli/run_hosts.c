@@ -1,0 +1,297 @@
+/* run_hosts.c: `hark run`: the hosts of a job, from --hostfile or a Slurm allocation, and what
+ * starts their agents. */
+#include "run_parts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../agent/agent.h"
+#include "../control/transports.h"
+
+#define HOSTS_MAX     65536u
+#define DEFAULT_MS    5000u
+#define LAUNCH_MS     60000u
+#define LAUNCHER_MAX  64 /* words */
+#define HOST_LINE_MAX 65536
+
+/* Where a name is from, for messages. */
+struct source {
+    const char *file;
+    unsigned line; /* 0: it has none */
+};
+
+static int bad_host(const struct source *from, const char *expected, const char *found)
+{
+    if (from->line)
+        return bad("%s:%u: expected %s, found \"%s\"", from->file, from->line, expected, found);
+    return bad("%s: expected %s, found \"%s\"", from->file, expected, found);
+}
+
+/* ---- lists of names -------------------------------------------------------------------------- */
+
+static int add(struct run_hosts *h, const struct source *from, const char *name, uint32_t slots)
+{
+    if (strlen(name) >= HARK_HOST_NAME || name[0] == 0 || name[0] == '-')
+        return bad_host(from, "the name of a host", name);
+    for (uint32_t i = 0; i < h->count; i++)
+        if (strcmp(h->host[i].name, name) == 0) return bad_host(from, "each host once", name);
+    if (h->count == HOSTS_MAX) return bad("%s: expected at most %u hosts", from->file, HOSTS_MAX);
+    if ((h->count & (h->count - 1)) == 0) { /* full at powers of two */
+        struct hark_run_host *more = realloc(h->host, (h->count ? h->count * 2 : 1) * sizeof *more);
+        if (more == NULL) return run_no_memory("hosts");
+        h->host = more;
+    }
+    char *copy = strdup(name);
+    if (copy == NULL) return run_no_memory("hosts");
+    h->host[h->count++] = (struct hark_run_host){copy, slots};
+    return 0;
+}
+
+/* Numbers with as many digits as they are written with: 01-16. */
+static int add_range(struct run_hosts *h, const struct source *from, const char *text,
+    size_t length, const char *before, const char *behind, uint32_t slots)
+{
+    char name[2 * HARK_HOST_NAME], part[64];
+    unsigned long first, last;
+    int digits = 0, end = 0;
+    snprintf(part, sizeof part, "%.*s", (int)length, text);
+    while (isdigit((unsigned char)part[digits])) digits++;
+    bool ok = digits > 0 && digits < 10 && length < sizeof part;
+    first = last = ok ? strtoul(part, NULL, 10) : 0;
+    if (ok && part[digits] == '-') {
+        ok = isdigit((unsigned char)part[digits + 1]) &&
+             sscanf(part + digits + 1, "%9lu%n", &last, &end) == 1 && part[digits + 1 + end] == 0 &&
+             last >= first && last - first < HOSTS_MAX;
+    } else {
+        ok = ok && part[digits] == 0;
+    }
+    if (!ok) return bad_host(from, "a range such as node[01-16]", part);
+    int status = 0;
+    for (unsigned long i = first; status == 0 && i <= last; i++) {
+        snprintf(name, sizeof name, "%s%0*lu%s", before, digits, i, behind);
+        status = add(h, from, name, slots);
+    }
+    return status;
+}
+
+/* `text` is one name, or several by ranges in one pair of brackets. It is changed. */
+static int add_names(struct run_hosts *h, const struct source *from, char *text, uint32_t slots)
+{
+    char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+    int status = 0;
+    if (open == NULL) return add(h, from, text, slots);
+    if (close == NULL || strpbrk(close, "[") || strlen(text) >= HARK_HOST_NAME * 8u)
+        return bad_host(from, "a range such as node[01-16]", text);
+    *open = *close = 0;
+    for (const char *at = open + 1; status == 0; at++) {
+        const size_t length = strcspn(at, ",");
+        status = add_range(h, from, at, length, text, close + 1, slots);
+        at += length;
+        if (*at == 0) break;
+    }
+    return status;
+}
+
+/* ---- a file ---------------------------------------------------------------------------------- */
+
+static int take_line(struct run_hosts *h, const struct source *from, char *line)
+{
+    uint32_t slots = 0;
+    uint64_t n;
+    char *rest, *name;
+    line[strcspn(line, "#\r\n")] = 0;
+    name = strtok_r(line, " \t", &rest);
+    if (name == NULL) return 0;
+    for (char *word; (word = strtok_r(NULL, " \t", &rest)) != NULL;) {
+        if (strncmp(word, "slots=", 6) != 0 || !hark_cli_whole_number(word + 6, RANKS_MAX, &n) ||
+            n == 0)
+            return bad_host(from, "HOST [slots=N]", word);
+        slots = (uint32_t)n;
+    }
+    return add_names(h, from, name, slots);
+}
+
+static int read_hosts(struct run_hosts *h)
+{
+    struct source from = {h->file, 0};
+    FILE *f = fopen(h->file, "re");
+    char *line = NULL;
+    size_t room = 0;
+    int status = 0;
+    if (f == NULL) return bad("--hostfile: %s: %s", h->file, strerror(errno));
+    errno = 0;
+    for (ssize_t n; status == 0 && (n = getline(&line, &room, f)) >= 0;) {
+        from.line++;
+        if (n > HOST_LINE_MAX || strlen(line) != (size_t)n)
+            status = bad_host(&from, "HOST [slots=N]", "what is no text");
+        else status = take_line(h, &from, line);
+    }
+    if (status == 0 && ferror(f)) status = bad("--hostfile: %s: %s", h->file, strerror(errno));
+    free(line);
+    fclose(f);
+    if (status == 0 && h->count == 0)
+        status = bad("--hostfile: %s: expected lines HOST [slots=N], found none", h->file);
+    return status;
+}
+
+/* ---- a Slurm allocation ---------------------------------------------------------------------- */
+
+/* "2(x3),1": what each node of the list may run. */
+static void take_tasks(struct run_hosts *h, const char *text)
+{
+    uint32_t i = 0;
+    while (text && *text && i < h->count) {
+        char *end;
+        const unsigned long slots = strtoul(text, &end, 10);
+        unsigned long times = 1;
+        if (end == text) return;
+        if (strncmp(end, "(x", 2) == 0) {
+            times = strtoul(end + 2, &end, 10);
+            if (*end == ')') end++;
+        }
+        while (times-- && i < h->count) h->host[i++].slots = (uint32_t)slots;
+        text = *end == ',' ? end + 1 : end;
+    }
+}
+
+/* Names are separated by commas that are in no brackets. */
+static int read_slurm(struct run_hosts *h, const char *list)
+{
+    const struct source from = {"SLURM_JOB_NODELIST", 0};
+    char *text = strdup(list);
+    int status = text ? 0 : run_no_memory("hosts"), depth = 0;
+    for (char *at = text, *name = text; status == 0 && at; at++) {
+        const bool end = *at == 0;
+        depth += (*at == '[') - (*at == ']');
+        if (!end && (*at != ',' || depth)) continue;
+        *at = 0;
+        status = add_names(h, &from, name, 0);
+        name = at + 1;
+        if (end) break;
+    }
+    free(text);
+    take_tasks(h, getenv("SLURM_TASKS_PER_NODE"));
+    return status;
+}
+
+/* ---- the launcher ---------------------------------------------------------------------------- */
+
+static int words(struct run_hosts *h, const char *text)
+{
+    int count = 0;
+    char *rest;
+    h->launcher = calloc(LAUNCHER_MAX + 1, sizeof *h->launcher);
+    h->launcher_text = strdup(text);
+    if (h->launcher == NULL || h->launcher_text == NULL) return run_no_memory("a launcher");
+    for (char *word = strtok_r(h->launcher_text, " \t", &rest); word;
+         word = strtok_r(NULL, " \t", &rest)) {
+        if (count == LAUNCHER_MAX)
+            return bad("--launcher: expected at most %d words", LAUNCHER_MAX);
+        h->launcher[count++] = word;
+    }
+    return count ? 0 : bad("--launcher: expected a command such as `ssh %%h`, found none");
+}
+
+static int usual_launcher(struct run_hosts *h, const char *nodes)
+{
+    char text[4096];
+    if (nodes == NULL) return words(h, "ssh -o BatchMode=yes %h");
+    const int n = snprintf(text, sizeof text,
+        "srun --no-kill --kill-on-bad-exit=0 --overlap --mpi=none --nodes=%u --ntasks=%u "
+        "--ntasks-per-node=1 "
+        "--nodelist=%s",
+        h->count, h->count, nodes);
+    if (n < 0 || (size_t)n >= sizeof text)
+        return bad("SLURM_JOB_NODELIST: its list is too long; use --hostfile and --launcher");
+    return words(h, text);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static int suits(struct run_arguments *a)
+{
+    char listen[200];
+    const struct run_hosts *h = &a->hosts;
+    if (h->spares >= h->count)
+        return bad("--spares: expected fewer than the %u hosts, found %u", h->count, h->spares);
+    /* Those that say nothing get equal shares of what is left. */
+    uint32_t used = h->count - h->spares, open = 0;
+    uint64_t slots = 0;
+    for (uint32_t i = 0; i < used; i++) slots += h->host[i].slots, open += !h->host[i].slots;
+    const uint64_t left = slots < a->o.ranks ? a->o.ranks - slots : 0;
+    for (uint32_t i = 0, k = 0; i < used; i++) {
+        if (h->host[i].slots) continue;
+        h->host[i].slots = (uint32_t)(left / open + (k < left % open));
+        slots += h->host[i].slots;
+        k++;
+    }
+    if (slots < a->o.ranks)
+        return bad("-n: expected at most %" PRIu64
+                   " processes, as many as the hosts have slots, found %u",
+            slots, a->o.ranks);
+    if (a->o.store == NULL)
+        return bad("several hosts need --store DIR, a directory that all of them see");
+    if (!hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
+        return bad("--transport: expected one that goes from host to host, found %s",
+            a->o.transport->name);
+    return 0;
+}
+
+int run_hosts_complete(struct run_arguments *a)
+{
+    struct run_hosts *h = &a->hosts;
+    const char *job = getenv("SLURM_JOB_ID"), *nodes = getenv("SLURM_JOB_NODELIST"),
+               *many = getenv("SLURM_JOB_NUM_NODES");
+    const bool slurm = job && nodes && many && atoi(many) > 1;
+    int status = 0;
+    if (h->file == NULL && !slurm) {
+        if (h->spares || h->launcher || h->timeout_ms || h->interface)
+            return bad(
+                "--spares, --launcher, --host-timeout and --interface need --hostfile FILE, or a "
+                "Slurm allocation of several nodes");
+        return 0;
+    }
+    status = h->file ? read_hosts(h) : read_slurm(h, nodes);
+    if (status == 0 && h->launcher == NULL)
+        status = usual_launcher(h, slurm && !h->file ? nodes : NULL);
+    if (status == 0 && !a->transport_given) a->o.transport = hark_transport_named("uv");
+    if (status == 0) status = suits(a);
+    a->o.host = h->host;
+    a->o.hosts = h->count;
+    a->o.spares = h->spares;
+    a->o.launcher = h->launcher;
+    a->o.host_timeout_ms = h->timeout_ms ? h->timeout_ms : DEFAULT_MS;
+    a->o.launch_ms = LAUNCH_MS;
+    a->o.interface = h->interface;
+    return status;
+}
+
+int run_hosts_launcher(struct run_hosts *h, const char *text)
+{
+    free(h->launcher);
+    free(h->launcher_text);
+    h->launcher = NULL;
+    h->launcher_text = NULL;
+    return words(h, text);
+}
+
+int run_hosts_spares(struct run_hosts *h, const char *text)
+{
+    uint64_t n;
+    if (!hark_cli_whole_number(text, HOSTS_MAX, &n))
+        return bad("--spares: expected a number of hosts, found \"%s\"", text);
+    h->spares = (uint32_t)n;
+    return 0;
+}
+
+void run_hosts_free(struct run_hosts *h)
+{
+    for (uint32_t i = 0; i < h->count; i++) free((void *)(uintptr_t)h->host[i].name);
+    free(h->host);
+    free(h->launcher);
+    free(h->launcher_text);
+}

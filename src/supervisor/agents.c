@@ -1,0 +1,419 @@
+/* agents.c: what agents of other hosts say, and hosts that die. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../agent/lease.h"
+#include "hark/registry.h"
+
+#define LEAVE_MS 10000 /* for agents to clean up at the end of a job */
+
+extern char **environ;
+
+/* ---- what agents say about processes --------------------------------------------------------- */
+
+static struct child *child_of(struct host *h, struct hark_control *m)
+{
+    struct supervisor *s = h->s;
+    const uint32_t slot = hark_control_get32(m);
+    struct child *c = m->bad || slot >= s->count ? NULL : &s->child[slot];
+    return c && c->host == h && c->runs && !c->ended ? c : NULL;
+}
+
+static void on_started(struct host *h, struct hark_control *m)
+{
+    struct child *c = child_of(h, m);
+    const int status = (int)hark_control_get32(m);
+    char name[32];
+    const uint32_t pid = hark_control_get32(m);
+    const int journal = (int)hark_control_get32(m);
+    if (c == NULL || m->bad) return;
+    if (status) {
+        c->runs = false;
+        hark_sup_say("cannot start %s on host %s: %s: %s", hark_sup_name(c, name), h->name,
+            c->rank == HARK_RECOVERY ? "the recovery process" : program_of(c)->argv[0],
+            strerror(status));
+        hark_sup_end(h->s, 2);
+        return;
+    }
+    c->journal_there = journal;
+    hark_sup_setup(c);
+    if (h->s->o->verbose)
+        hark_sup_say("%s is process %u of host %s", hark_sup_name(c, name), pid, h->name);
+}
+
+static void on_heard(struct host *h, struct hark_control *m)
+{
+    struct child *c = child_of(h, m);
+    const uint32_t line = hark_control_get32(m);
+    uint32_t length;
+    const uint8_t *at = hark_control_get_bytes(m, &length);
+    if (c && !m->bad && line < HARK_PIPES) hark_sup_heard(c, (enum hark_pipe)line, at, length);
+}
+
+static void on_ended(struct host *h, struct hark_control *m)
+{
+    struct child *c = child_of(h, m);
+    const uint32_t status = hark_control_get32(m);
+    if (c == NULL || m->bad) return;
+    c->status = (int)status;
+    c->ended = h->s->deaths_due = true;
+}
+
+static void on_left(struct host *h, struct hark_control *m)
+{
+    struct child *c = child_of(h, m);
+    if (c) c->left = h->s->deaths_due = true;
+}
+
+/* Times on the board are of the clock of its host. */
+static void our_time(const struct host *h, _Atomic uint64_t *time)
+{
+    if (*time) *time = (uint64_t)((int64_t)*time + h->clock);
+}
+
+static void on_board(struct host *h, struct hark_control *m)
+{
+    struct hark_board *board = h->s->board;
+    while (m->next < m->length && !m->bad) {
+        const uint32_t slot = hark_control_get32(m);
+        uint32_t length;
+        const uint8_t *at = hark_control_get_bytes(m, &length);
+        if (m->bad || slot > board->ranks || length != sizeof *board->slot) return;
+        if (h->s->child[slot < h->s->count ? slot : 0].host != h)
+            continue; /* late words of a host
+                        that it has left */
+        memcpy((void *)&board->slot[slot], at, length);
+        our_time(h, &board->slot[slot].restart_ns);
+        our_time(h, &board->slot[slot].caught_up_ns);
+    }
+}
+
+static void on_row(struct host *h, struct hark_control *m)
+{
+    const uint32_t slot = hark_control_get32(m), ranks = h->s->o->ranks;
+    uint32_t length;
+    const uint8_t *at = hark_control_get_bytes(m, &length);
+    if (m->bad || !h->s->o->traffic || slot >= ranks || length != ranks * sizeof(uint64_t)) return;
+    memcpy((void *)hark_board_traffic(h->s->board, slot), at, length);
+}
+
+/* A part of the trace or of a recording, as it lay in the job's directory there. */
+static void on_file(struct host *h, struct hark_control *m)
+{
+    char path[400];
+    size_t name_length;
+    uint32_t length;
+    const char *name = hark_control_gets(m, &name_length);
+    const uint64_t offset = hark_control_get64(m);
+    const uint8_t *at = hark_control_get_bytes(m, &length);
+    if (m->bad || name_length > 200 || memchr(name, '/', name_length)) return;
+    snprintf(path, sizeof path, "%s/%.*s", h->s->directory, (int)name_length, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || pwrite(fd, at, length, (off_t)offset) != (ssize_t)length)
+        hark_sup_say(
+            "host %s: cannot keep %.*s: %s", h->name, (int)name_length, name, strerror(errno));
+    if (fd >= 0) close(fd);
+}
+
+/* ---- what agents say about their hosts ------------------------------------------------------- */
+
+static void on_beat(struct host *h, struct hark_control *m)
+{
+    const uint64_t n = hark_control_get64(m), clock = hark_control_get64(m);
+    struct hark_control answer;
+    if (m->bad) return;
+    const int64_t ahead = (int64_t)(hark_sup_now() - clock); /* and the time of its way */
+    if (!h->clock_known || ahead < h->clock) h->clock = ahead;
+    h->clock_known = true;
+    hark_control_begin(&answer, HARK_A_ANSWER);
+    hark_control_put64(&answer, n);
+    hark_sup_host_say(h, &answer);
+}
+
+static char *copy_text(struct hark_control *m)
+{
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    return m->bad ? NULL : strndup(text, length);
+}
+
+static void on_ready(struct host *h, struct hark_control *m)
+{
+    h->directory = copy_text(m);
+    h->spill = copy_text(m);
+    h->board = (int)hark_control_get32(m);
+    h->store = (int)hark_control_get32(m);
+    h->ready = !m->bad && h->directory && h->spill;
+}
+
+static void on_line(struct host *h, struct hark_control *m)
+{
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    if (m->bad) return;
+    hark_sup_say("host %s: %.*s", h->name, (int)length, text);
+    if (m->type == HARK_A_UNFIT) hark_sup_end(h->s, 2);
+}
+
+static void serve(struct host *h, struct hark_control *m)
+{
+    h->heard = hark_lease_now();
+    switch (m->type) {
+    case HARK_A_STARTED: on_started(h, m); break;
+    case HARK_A_HEARD: on_heard(h, m); break;
+    case HARK_A_ENDED: on_ended(h, m); break;
+    case HARK_A_LEFT: on_left(h, m); break;
+    case HARK_A_BOARD: on_board(h, m); break;
+    case HARK_A_ROW: on_row(h, m); break;
+    case HARK_A_FILE: on_file(h, m); break;
+    case HARK_A_BEAT: on_beat(h, m); break;
+    case HARK_A_READY: on_ready(h, m); break;
+    case HARK_A_SAY:
+    case HARK_A_UNFIT: on_line(h, m); break;
+    case HARK_A_DONE: h->done = true; break;
+    default: break; /* a newer agent may say more */
+    }
+}
+
+/* ---- connections ----------------------------------------------------------------------------- */
+
+static bool names(struct supervisor *s, uint32_t i, const char *name, size_t length)
+{
+    const char *known = s->host[i].name;
+    return length && !s->host[i].connection && strncmp(known, name, length) == 0 &&
+           (known[length] == 0 || known[length] == '.');
+}
+
+/* The host that an agent speaks for; NULL: none of ours, or one that has an agent. */
+static struct host *host_of(struct supervisor *s, struct hark_control *m)
+{
+    size_t length;
+    const char *name = hark_control_gets(m, &length);
+    uint32_t others = length ? 0 : hark_control_get32(m);
+    for (bool first = true; !m->bad; first = false) {
+        if (!first) name = hark_control_gets(m, &length);
+        for (uint32_t i = 0; i < s->o->hosts; i++)
+            if (names(s, i, name, length)) return &s->host[i];
+        if (others-- == 0) break;
+    }
+    return NULL;
+}
+
+static void give_job(struct host *h)
+{
+    struct supervisor *s = h->s;
+    char name[64];
+    struct hark_control m;
+    snprintf(name, sizeof name, "%s-h%u", s->job, h->number);
+    struct hark_agent_job job = {.name = name,
+        .job = s->job,
+        .transport = s->o->transport->name,
+        .store = s->store_path,
+        .spill = s->o->spill ? s->o->spill : "",
+        .ranks = s->o->ranks,
+        .traffic = s->o->traffic,
+        .journals = s->o->journal && hark_service_survives(s->o->protocol),
+        .belongs = s->belongs,
+        .lease_ms = (uint32_t)s->o->host_timeout_ms,
+        .environment = environ};
+    for (int n = 1; n < 64; n++)
+        if (hark_sup_signal_ignored(s, n)) job.ignored |= UINT64_C(1) << n;
+    hark_control_begin(&m, HARK_A_JOB);
+    hark_agent_put_job(&m, &job);
+    hark_sup_host_say(h, &m);
+}
+
+static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
+{
+    struct supervisor *s = self;
+    struct host *h = hark_connection_owner(c);
+    struct hark_control m;
+    if (hark_control_parse(&m, at, length) != (long)length) return;
+    if (h) {
+        serve(h, &m);
+        return;
+    }
+    if (m.type != HARK_A_HELLO || hark_control_get32(&m) != HARK_AGENT_VERSION) return;
+    h = host_of(s, &m);
+    if (h == NULL || s->phase != RUNNING) { /* one host is named twice, or it is not of this job */
+        hark_connection_close(c, false);
+        return;
+    }
+    hark_connection_own(c, h);
+    h->connection = c;
+    h->heard = hark_lease_now();
+    give_job(h);
+}
+
+/* Its agent may still live, and its processes with it: until its lease is over. */
+static void closed(void *self, struct hark_connection *c, const char *why)
+{
+    struct supervisor *s = self;
+    struct host *h = hark_connection_owner(c);
+    if (h == NULL || h->connection != c) return;
+    h->connection = NULL;
+    if (h->done || s->phase == ENDING) {
+        h->done = true;
+        return;
+    }
+    if (!h->ready) {
+        hark_sup_say("host %s: the connection to its agent has ended (%s)", h->name, why);
+        hark_sup_end(s, 1);
+        return;
+    }
+    hark_sup_say("host %s: the connection to its agent has ended (%s); its processes are taken for "
+                 "dead in %.1f s, if it does not say anything before",
+        h->name, why, (double)hark_lease_dead_ns(s->o->host_timeout_ms * UINT64_C(1000000)) / 1e9);
+}
+
+static void opened(void *self, struct hark_connection *c)
+{
+    (void)self;
+    (void)c; /* it says HELLO */
+}
+
+/* ---- hosts that die -------------------------------------------------------------------------- */
+
+static void lose(struct host *h, uint64_t silent)
+{
+    struct supervisor *s = h->s;
+    uint32_t ran = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (c->host != h || !c->runs || c->ended) continue;
+        ran++;
+        c->ended = true;
+        c->status = SIGKILL; /* as waitpid would have it */
+    }
+    h->lost = true;
+    if (h->connection) hark_connection_close(h->connection, false);
+    h->connection = NULL;
+    s->deaths_due = true;
+    hark_sup_say("host %s died: nothing was heard of it for %.1f s; with it %" PRIu32 " process%s",
+        h->name, (double)silent / 1e9, ran, ran == 1 ? "" : "es");
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    const uint64_t now = hark_lease_now(),
+                   dead = hark_lease_dead_ns(s->o->host_timeout_ms * UINT64_C(1000000)),
+                   away = now - s->hosts_looked;
+    s->hosts_looked = now;
+    /* We were away ourselves: what they have said meanwhile has not been read yet. */
+    if (away > 5 * uv_timer_get_repeat(timer) * UINT64_C(1000000)) return;
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        struct host *h = &s->host[i];
+        if (h->ready && !h->lost && !h->done && now - h->heard > dead) lose(h, now - h->heard);
+    }
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+static bool make_hosts(struct supervisor *s)
+{
+    const uint32_t used = s->o->hosts - s->o->spares;
+    s->host = calloc(s->o->hosts, sizeof *s->host);
+    s->here = getcwd(NULL, 0);
+    if (s->host == NULL || s->here == NULL) {
+        hark_sup_say("no memory for %u hosts", s->o->hosts);
+        return false;
+    }
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        s->host[i] = (struct host){.s = s,
+            .number = i,
+            .name = s->o->host[i].name,
+            .slots = s->o->host[i].slots,
+            .spare = i >= used};
+    return true;
+}
+
+static bool all_ready(const struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        if (!s->host[i].ready) return false;
+    return true;
+}
+
+static void say_missing(const struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        if (!s->host[i].ready)
+            hark_sup_say("host %s: its agent has not come up in %.0f s", s->host[i].name,
+                (double)s->o->launch_ms / 1000);
+}
+
+bool hark_sup_agents_open(struct supervisor *s)
+{
+    char error[200];
+    struct hark_connection_config config = {.loop = &s->loop,
+        .events = {s, opened, message, NULL, closed},
+        .silent_ms = (uint32_t)s->o->host_timeout_ms};
+    if (!make_hosts(s)) return false;
+    randombytes_buf(s->agent_key, sizeof s->agent_key);
+    memcpy(config.key, s->agent_key, sizeof config.key);
+    uv_timer_init(&s->loop, &s->hosts_look);
+    s->hosts_look.data = s;
+    int status = hark_listener_open(&s->listener, &config, NULL, 0, error);
+    sodium_memzero(config.key, sizeof config.key);
+    if (status < 0) {
+        hark_sup_say("%s", error);
+        return false;
+    }
+    const uint64_t began = hark_lease_now(), period = hark_lease_period_ms(s->o->host_timeout_ms);
+    s->hosts_looked = began;
+    uv_timer_start(&s->hosts_look, on_look, period, period);
+    bool ok = hark_sup_launch(s, hark_listener_port(s->listener));
+    while (ok && !all_ready(s)) {
+        uv_run(&s->loop, UV_RUN_ONCE);
+        ok = s->phase == RUNNING && !s->signal;
+        if (!ok || hark_lease_now() - began < s->o->launch_ms * UINT64_C(1000000)) continue;
+        say_missing(s);
+        ok = false;
+    }
+    if (!ok && s->phase == RUNNING) hark_sup_end(s, s->signal ? 128 + s->signal : 1);
+    return ok;
+}
+
+static bool all_done(const struct supervisor *s)
+{
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        if (s->host[i].connection && !s->host[i].done) return false;
+    return true;
+}
+
+void hark_sup_agents_close(struct supervisor *s)
+{
+    struct hark_control m;
+    const uint64_t began = hark_lease_now();
+    if (s->host == NULL) return;
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        hark_control_begin(&m, HARK_A_END);
+        hark_control_put32(&m, s->o->trace || s->o->record);
+        hark_sup_host_say(&s->host[i], &m);
+    }
+    while (!all_done(s) && hark_lease_now() - began < LEAVE_MS * UINT64_C(1000000))
+        uv_run(&s->loop, UV_RUN_ONCE);
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        struct host *h = &s->host[i];
+        if (h->connection && !h->done)
+            hark_sup_say("host %s: its agent has not cleaned up in %d s", h->name, LEAVE_MS / 1000);
+        if (h->connection) hark_connection_close(h->connection, false);
+        h->connection = NULL;
+    }
+    if (s->listener) hark_listener_close(s->listener);
+    hark_sup_launchers_end(s);
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        free(s->host[i].directory);
+        free(s->host[i].spill);
+    }
+    sodium_memzero(s->agent_key, sizeof s->agent_key);
+}
