@@ -225,7 +225,7 @@ int hark_agent(void)
     }
     try_next(a, "");
     if (!a->cleaning) uv_run(&a->loop, UV_RUN_DEFAULT);
-    hark_agent_clear(a);
+    hark_agent_clear(a, false);
     close_all(a);
     hark_agent_job_free(&a->job);
     sodium_memzero(a->key, sizeof a->key);

@@ -15,23 +15,42 @@
  *
  *   agent -> supervisor
  *     HELLO     version u32, name string, more names: u32 count + strings, pid u32
- *     READY     directory string, spill string, board u32, store u32, clock u64: the job is made
- *               here. Descriptors are those that processes inherit; clock is CLOCK_MONOTONIC, ns
+ *     READY     directory string, spill string, store string, port u32, board u32, store u32,
+ *               clock u64: the job is made here. Descriptors are those that processes inherit;
+ *               port is where other agents connect to, 0: nowhere; clock is CLOCK_MONOTONIC, ns
  *     UNFIT     line string: it can not be made here
- *     STARTED   slot u32, status u32, pid u32, journal u32: the answer to START. Status 0 or an
- * errno HEARD     slot u32, line u32 (enum hark_pipe), bytes: what it said or printed. All that it
+ *     STARTED   slot u32, status u32, pid u32, journal u32: the answer to START. Status is 0 or
+ *               an errno; ENODATA: the image that it begins from can not be had
+ *     HEARD     slot u32, line u32 (enum hark_pipe), bytes: what it said or printed. All that it
  *               printed before it said something comes before that
  *     LEFT      slot u32: it has closed its control socket
  *     ENDED     slot u32, status u32: of waitpid; nothing more of it
- *     BOARD     slots: u32 count + (slot u32, bytes): what has changed on the board. Before HEARD
- * and ENDED, and some time after each change ROW       slot u32, bytes: its row of the traffic,
- * before ENDED and on request BEAT      n u64, clock u64: it lives FILE      name string, offset
- * u64, bytes: a file of the job's directory, on END SAY       line string DONE      nothing of the
- * job is left here; the agent ends supervisor -> agent JOB       see struct hark_agent_job START
- * see hark_agent_put_start TELL      slot u32, bytes: for its control socket SIGNAL    slot u32,
- * number u32, group u32 HANDLED   slot u32, program u32, number u32: the signal, if the process
- * handles it ROOM      slot u32, line u32, paused u32: is it to be read from? BEAT      n u64: the
- * answer END       files u32: kills all, sends its files if that is 1, cleans up, says DONE
+ *     BOARD     (slot u32, bytes), to the end: what has changed on the board. Before HEARD and
+ *               ENDED, and some time after each change
+ *     ROW       slot u32, bytes: its row of the traffic, before ENDED
+ *     BEAT      n u64, clock u64: it lives
+ *     HOLDS     rank u32, id u64, whole u32: the image is in the host's own store now; whole 0:
+ *               a copy of it could not be made
+ *     FILE      name string, offset u64, bytes: a file of the job's directory, on END
+ *     SAY       line string
+ *     DONE      nothing of the job is left here; the agent ends
+ *   supervisor -> agent
+ *     JOB       see struct hark_agent_job
+ *     START     see hark_agent_put_start
+ *     TELL      slot u32, bytes: for its control socket
+ *     SIGNAL    slot u32, number u32, group u32
+ *     HANDLED   slot u32, program u32, number u32: the signal, if the process handles it
+ *     ROOM      slot u32, line u32, paused u32: is it to be read from?
+ *     ANSWER    n u64: to BEAT
+ *     COPY      rank u32, id u64, address string: the agent there gets a copy of the image
+ *     DROP      rank u32, below u64: no copies of images before that one are needed
+ *     END       files u32, finished u32: kills all, sends its files if that is 1, cleans up (its
+ *               own store too if the job has finished), and says DONE
+ *   agent -> agent
+ *     PUT       rank u32, id u64, offset u64, length u64, bytes: a piece of an image of that
+ *               length
+ *     GET       rank u32, id u64: the answer is PUT, or NONE
+ *     NONE      rank u32, id u64
  */
 #ifndef HARK_AGENT_AGENT_H
 #define HARK_AGENT_AGENT_H
@@ -59,6 +78,7 @@ enum hark_agent_type {
     HARK_A_FILE,
     HARK_A_SAY,
     HARK_A_DONE,
+    HARK_A_HOLDS,
     HARK_A_JOB = 32,
     HARK_A_START,
     HARK_A_TELL,
@@ -66,7 +86,12 @@ enum hark_agent_type {
     HARK_A_HANDLED,
     HARK_A_ROOM,
     HARK_A_ANSWER,
-    HARK_A_END
+    HARK_A_COPY,
+    HARK_A_DROP,
+    HARK_A_END,
+    HARK_A_PUT = 64,
+    HARK_A_GET,
+    HARK_A_NONE
 };
 
 /* The job, as an agent is told of it. Strings of one that was read point into the message. */
@@ -74,8 +99,9 @@ struct hark_agent_job {
     const char *name; /* of the job on this host: of its directory and segments */
     const char *job;  /* to whom its store belongs */
     const char *transport;
-    const char *store; /* path of a directory that all hosts see */
-    const char *spill; /* directory for spilled logs; empty: none */
+    const char *store;      /* path of a directory that all hosts see */
+    const char *host_store; /* of a directory on each host, for images; empty: they go to `store` */
+    const char *spill;      /* directory for spilled logs; empty: none */
     uint32_t ranks, traffic;
     uint32_t journals;  /* where processes keep their readings: 0 nowhere, 1 in the store, 2 in
                            memory */
@@ -89,14 +115,16 @@ void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job
 bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job);
 void hark_agent_job_free(struct hark_agent_job *job);
 
-/* Of the program: all but input, inherited and ignored. */
-void hark_agent_put_start(
-    struct hark_control *m, uint32_t slot, const struct hark_local_program *program);
+/* Of the program: all but input, inherited and ignored. The process begins from image `checkpoint`
+ * (0: none); if the host's own store does not have it, the agents at `from` have. */
+void hark_agent_put_start(struct hark_control *m, uint32_t slot,
+    const struct hark_local_program *program, uint64_t checkpoint, char *const *from);
 /* The strings are owned by the result; hark_agent_start_free(). */
 struct hark_agent_start {
     uint32_t slot;
     struct hark_local_program program;
-    char **argv, **environment, *file, *directory, *preload;
+    uint64_t checkpoint;
+    char **from, **argv, **environment, *file, *directory, *preload;
 };
 bool hark_agent_get_start(struct hark_control *m, struct hark_agent_start *start);
 void hark_agent_start_free(struct hark_agent_start *start);

@@ -81,19 +81,36 @@ static bool make_board(struct agent *a, char error[256])
 }
 
 /* Another directory of that name would be found out after hours, by the first failure. */
-static bool open_store(struct agent *a, char error[256])
+static bool open_shared(struct agent *a, char error[256])
 {
     char job[65], why[256];
     uint32_t ranks;
+    a->store_path = strdup(a->job.store);
     a->store_fd = open(a->job.store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (a->store_fd < 0 || hark_store_job(a->job.store, job, &ranks, why) != HARK_S_OK ||
-        strcmp(job, a->job.job) != 0) {
-        snprintf(error, 256,
-            "store %.120s: %s; expected a directory that all hosts share, found another one",
-            a->job.store, a->store_fd < 0 ? strerror(errno) : "it does not hold this job");
-        return false;
+    if (a->store_path && a->store_fd >= 0 &&
+        hark_store_job(a->job.store, job, &ranks, why) == HARK_S_OK && strcmp(job, a->job.job) == 0)
+        return true;
+    snprintf(error, 256,
+        "store %.120s: %s; expected a directory that all hosts share, found another one",
+        a->job.store, a->store_fd < 0 ? strerror(errno) : "it does not hold this job");
+    return false;
+}
+
+/* Each job has a directory of its own in it. */
+static bool open_own(struct agent *a, char error[256])
+{
+    if (mkdir(a->job.host_store, 0700) < 0 && errno != EEXIST)
+        return fails(error, "host store", a->job.host_store, errno);
+    if (asprintf(&a->store_path, "%s/%s", a->job.host_store, a->job.job) < 0) {
+        a->store_path = NULL;
+        return fails(error, "host store", a->job.host_store, ENOMEM);
     }
-    return true;
+    if (hark_store_open_directory(
+            &a->store, a->store_path, a->job.job, a->job.ranks, false, error) != HARK_S_OK)
+        return false;
+    a->store_fd = open(a->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return a->store_fd >= 0 ? hark_depot_open(a, error)
+                            : fails(error, "host store", a->store_path, errno);
 }
 
 bool hark_agent_place(struct agent *a, char error[256])
@@ -107,7 +124,8 @@ bool hark_agent_place(struct agent *a, char error[256])
         return false;
     }
     take_environment(a);
-    return make_directory(a, error) && make_board(a, error) && open_store(a, error);
+    return make_directory(a, error) && make_board(a, error) &&
+           (a->job.host_store[0] ? open_own(a, error) : open_shared(a, error));
 }
 
 int hark_agent_journal(struct hosted *h)
@@ -117,17 +135,23 @@ int hark_agent_journal(struct hosted *h)
     if (a->job.journals == 0 || h->slot == a->job.ranks || h->journal >= 0) return 0;
     if (a->job.journals == 1) {
         snprintf(name, sizeof name, "journal/r%u", h->slot);
-        (void)mkdirat(a->store_fd, "journal", 0700);
-        h->journal = openat(a->store_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        const int store = open(a->job.store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        (void)mkdirat(store, "journal", 0700);
+        h->journal = openat(store, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        if (store >= 0) close(store);
     }
     if (h->journal < 0) h->journal = memfd_create("hark-journal", MFD_CLOEXEC);
     return h->journal < 0 ? errno : 0;
 }
 
-void hark_agent_clear(struct agent *a)
+void hark_agent_clear(struct agent *a, bool finished)
 {
+    hark_depot_close(a);
     for (uint32_t i = 0; a->hosted && i < a->count; i++) {
+        if (!a->hosted[i].a) continue;
         if (a->hosted[i].journal >= 0) close(a->hosted[i].journal);
+        if (a->hosted[i].waits) hark_agent_start_free(a->hosted[i].waits);
+        free(a->hosted[i].waits);
         hark_local_free(&a->hosted[i].local);
     }
     if (a->board) munmap(a->board, hark_board_bytes(a->job.ranks, a->job.traffic));
@@ -139,6 +163,11 @@ void hark_agent_clear(struct agent *a)
         if (a->spill) hark_remove_tree(a->spill);
         hark_janitor_dismiss(&a->janitor);
     }
+    if (a->store) a->store->ops->close(a->store);
+    if (a->store && finished) hark_remove_tree(a->store_path);
+    free(a->store_path);
+    a->store_path = NULL;
+    a->store = NULL;
     free(a->hosted);
     free(a->told);
     free(a->spill);

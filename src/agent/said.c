@@ -63,7 +63,8 @@ static char **get_list(struct hark_control *m)
 
 void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job)
 {
-    const char *text[] = {job->name, job->job, job->transport, job->store, job->spill};
+    const char *text[] = {
+        job->name, job->job, job->transport, job->store, job->host_store, job->spill};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_text(m, text[i]);
     hark_control_put32(m, job->ranks);
     hark_control_put32(m, job->traffic);
@@ -76,7 +77,8 @@ void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job
 
 bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job)
 {
-    const char **text[] = {&job->name, &job->job, &job->transport, &job->store, &job->spill};
+    const char **text[] = {
+        &job->name, &job->job, &job->transport, &job->store, &job->host_store, &job->spill};
     *job = (struct hark_agent_job){0};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = get_text(m);
     job->ranks = hark_control_get32(m);
@@ -91,7 +93,8 @@ bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job)
 
 void hark_agent_job_free(struct hark_agent_job *job)
 {
-    const char *text[] = {job->name, job->job, job->transport, job->store, job->spill};
+    const char *text[] = {
+        job->name, job->job, job->transport, job->store, job->host_store, job->spill};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) free((void *)(uintptr_t)text[i]);
     free_list(job->environment);
     *job = (struct hark_agent_job){0};
@@ -114,8 +117,8 @@ static char *get_optional(struct hark_control *m)
     return text;
 }
 
-void hark_agent_put_start(
-    struct hark_control *m, uint32_t slot, const struct hark_local_program *program)
+void hark_agent_put_start(struct hark_control *m, uint32_t slot,
+    const struct hark_local_program *program, uint64_t checkpoint, char *const *from)
 {
     hark_control_put32(m, slot);
     put_list(m, program->argv);
@@ -124,6 +127,8 @@ void hark_agent_put_start(
     put_optional(m, program->directory);
     put_optional(m, program->preload);
     hark_control_put32(m, program->same_addresses);
+    hark_control_put64(m, checkpoint);
+    put_list(m, from);
 }
 
 bool hark_agent_get_start(struct hark_control *m, struct hark_agent_start *start)
@@ -135,6 +140,8 @@ bool hark_agent_get_start(struct hark_control *m, struct hark_agent_start *start
     start->directory = get_optional(m);
     start->preload = get_optional(m);
     const bool same = hark_control_get32(m);
+    start->checkpoint = hark_control_get64(m);
+    start->from = get_list(m);
     start->program = (struct hark_local_program){.argv = start->argv,
         .file = start->file,
         .directory = start->directory,
@@ -150,6 +157,7 @@ void hark_agent_start_free(struct hark_agent_start *start)
 {
     free_list(start->argv);
     free_list(start->environment);
+    free_list(start->from);
     free(start->file);
     free(start->directory);
     free(start->preload);

@@ -68,29 +68,74 @@ static struct hosted *prepare(struct agent *a, uint32_t slot)
     return h;
 }
 
-static void start(struct agent *a, struct hark_control *m)
+static void start(struct hosted *h, struct hark_agent_start *s, int status)
 {
-    struct hark_agent_start s;
+    struct agent *a = h->a;
     struct hark_control answer;
-    if (hark_agent_get_start(m, &s) && s.slot < a->count && !a->hosted[s.slot].runs) {
-        struct hosted *h = prepare(a, s.slot);
-        int status = hark_agent_journal(h);
-        s.program.inherited[0] = a->board_fd;
-        s.program.inherited[1] = a->store_fd;
-        s.program.inherited[2] = h->journal;
-        s.program.ignored = &a->ignored;
-        if (status == 0) status = hark_local_start(&h->local, &s.program);
-        h->runs = status == 0;
-        h->left = false;
-        memset(h->paused, 0, sizeof h->paused);
-        hark_control_begin(&answer, HARK_A_STARTED);
-        hark_control_put32(&answer, s.slot);
-        hark_control_put32(&answer, (uint32_t)status);
-        hark_control_put32(&answer, (uint32_t)h->local.pid);
-        hark_control_put32(&answer, (uint32_t)h->journal);
-        hark_agent_say(a, &answer);
+    s->program.inherited[0] = a->board_fd;
+    s->program.inherited[1] = a->store_fd;
+    s->program.inherited[2] = h->journal;
+    s->program.ignored = &a->ignored;
+    if (status == 0) status = hark_local_start(&h->local, &s->program);
+    h->runs = status == 0;
+    h->left = false;
+    memset(h->paused, 0, sizeof h->paused);
+    hark_control_begin(&answer, HARK_A_STARTED);
+    hark_control_put32(&answer, s->slot);
+    hark_control_put32(&answer, (uint32_t)status);
+    hark_control_put32(&answer, (uint32_t)h->local.pid);
+    hark_control_put32(&answer, (uint32_t)h->journal);
+    hark_agent_say(a, &answer);
+    hark_agent_start_free(s);
+    free(s);
+}
+
+/* Asks the next of the agents that have its image. */
+static void get_image(struct hosted *h)
+{
+    struct hark_agent_start *s = h->waits;
+    if (s->from[h->tried]) {
+        hark_depot_get(h->a, h->slot, s->checkpoint, s->from[h->tried++]);
+        return;
     }
-    hark_agent_start_free(&s);
+    h->waits = NULL;
+    start(h, s, ENODATA);
+}
+
+static void image_came(struct agent *a, uint32_t rank, uint64_t id, bool whole)
+{
+    struct hosted *h = a->hosted && rank < a->count ? &a->hosted[rank] : NULL;
+    if (h == NULL || h->waits == NULL || h->waits->checkpoint != id || a->cleaning) return;
+    if (!whole) {
+        get_image(h);
+        return;
+    }
+    struct hark_agent_start *s = h->waits;
+    h->waits = NULL;
+    start(h, s, 0);
+}
+
+static void on_start(struct agent *a, struct hark_control *m)
+{
+    struct hark_agent_start *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return; /* it is not heard of: the supervisor waits, and the host has no memory */
+    if (!hark_agent_get_start(m, s) || s->slot >= a->count || a->hosted[s->slot].runs ||
+        a->hosted[s->slot].waits) {
+        hark_agent_start_free(s);
+        free(s);
+        return;
+    }
+    struct hosted *h = prepare(a, s->slot);
+    const int status = hark_agent_journal(h);
+    if (status || s->checkpoint == 0 || a->store == NULL ||
+        hark_depot_has(a, s->slot, s->checkpoint)) {
+        start(h, s, status);
+        return;
+    }
+    h->waits = s;
+    h->tried = 0;
+    get_image(h);
 }
 
 static void bury(struct hosted *h)
@@ -179,6 +224,7 @@ static void take_job(struct agent *a, struct hark_control *m)
     char error[256] = "the supervisor's message can not be read";
     if (a->has_job) return;
     a->has_job = true;
+    a->image_came = image_came;
     if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
         hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);
         return; /* it ends us, or the connection */
@@ -192,9 +238,12 @@ static void take_job(struct agent *a, struct hark_control *m)
     hark_control_begin(&ready, HARK_A_READY);
     hark_control_puts(&ready, a->directory, strlen(a->directory));
     hark_control_puts(&ready, a->spill ? a->spill : "", a->spill ? strlen(a->spill) : 0);
+    hark_control_puts(&ready, a->store_path, strlen(a->store_path));
+    hark_control_put32(&ready, hark_depot_port(a));
     hark_control_put32(&ready, (uint32_t)a->board_fd);
     hark_control_put32(&ready, (uint32_t)a->store_fd);
     hark_control_put64(&ready, uv_hrtime());
+    hark_depot_list(a); /* before it: so it is known when the job begins */
     hark_agent_say(a, &ready);
 }
 
@@ -217,10 +266,26 @@ static void tell(struct agent *a, struct hark_control *m)
     }
 }
 
+/* It waits for its image, and has not begun. */
+static void end_waiting(struct hosted *h)
+{
+    struct hark_control m;
+    hark_agent_start_free(h->waits);
+    free(h->waits);
+    h->waits = NULL;
+    hark_control_begin(&m, HARK_A_ENDED);
+    hark_control_put32(&m, h->slot);
+    hark_control_put32(&m, SIGKILL);
+    hark_agent_say(h->a, &m);
+}
+
 static void send_signal(struct agent *a, struct hark_control *m)
 {
-    struct hosted *h = whose(a, m);
-    const uint32_t number = hark_control_get32(m), group = hark_control_get32(m);
+    const uint32_t slot = hark_control_get32(m), number = hark_control_get32(m),
+                   group = hark_control_get32(m);
+    struct hosted *h = slot < a->count ? &a->hosted[slot] : NULL;
+    if (h && h->waits && number == SIGKILL) end_waiting(h);
+    if (h && !h->runs) h = NULL;
     if (h && !m->bad && number < NSIG) hark_local_signal(&h->local, (int)number, group != 0);
 }
 
@@ -242,15 +307,33 @@ static void set_room(struct agent *a, struct hark_control *m)
     if (!paused) hark_local_resume(&h->local);
 }
 
+static void on_copy(struct agent *a, struct hark_control *m)
+{
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t id = hark_control_get64(m);
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    char address[HARK_HOST_NAME + 8];
+    snprintf(address, sizeof address, "%.*s", (int)length, text);
+    if (!m->bad && rank < a->job.ranks) hark_depot_copy(a, rank, id, address);
+}
+
+static void on_drop(struct agent *a, struct hark_control *m)
+{
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t below = hark_control_get64(m);
+    if (!m->bad && rank < a->job.ranks) hark_depot_drop(a, rank, below);
+}
+
 static void end(struct agent *a, struct hark_control *m)
 {
-    const bool files = hark_control_get32(m) == 1;
+    const bool files = hark_control_get32(m) == 1, finished = hark_control_get32(m) == 1 && !m->bad;
     struct hark_control done;
     hark_agent_kill_all(a);
     if (files && !m->bad) hark_agent_files(a);
     a->cleaning = true;
     a->status = 0;
-    hark_agent_clear(a);
+    hark_agent_clear(a, finished);
     hark_control_begin(&done, HARK_A_DONE);
     hark_agent_say(a, &done);
     uv_stop(&a->loop);
@@ -264,11 +347,13 @@ void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
     if (m.type == HARK_A_END) end(a, &m);
     if (a->cleaning || a->board == NULL) return;
     switch (m.type) {
-    case HARK_A_START: start(a, &m); break;
+    case HARK_A_START: on_start(a, &m); break;
     case HARK_A_TELL: tell(a, &m); break;
     case HARK_A_SIGNAL: send_signal(a, &m); break;
     case HARK_A_HANDLED: send_if_handled(a, &m); break;
     case HARK_A_ROOM: set_room(a, &m); break;
+    case HARK_A_COPY: on_copy(a, &m); break;
+    case HARK_A_DROP: on_drop(a, &m); break;
     case HARK_A_ANSWER:
         hark_lease_answer(&a->lease, hark_control_get64(&m));
         set_fence(a);

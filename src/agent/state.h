@@ -15,15 +15,18 @@
 #include "lease.h"
 
 struct agent;
+struct hark_depot;
 
 struct hosted { /* a process of the job, if this host runs it */
     struct agent *a;
     uint32_t slot;
     struct hark_local local;
     bool runs;
-    bool left;               /* and LEFT was said */
-    bool paused[HARK_PIPES]; /* the supervisor has no room for it */
-    int journal;             /* descriptor, over all incarnations on this host; -1: none */
+    bool left;                      /* and LEFT was said */
+    bool paused[HARK_PIPES];        /* the supervisor has no room for it */
+    int journal;                    /* descriptor, over all incarnations on this host; -1: none */
+    struct hark_agent_start *waits; /* to be started when its image is here; NULL: none */
+    uint32_t tried;                 /* of the agents that have it */
 };
 
 struct agent {
@@ -49,6 +52,12 @@ struct agent {
     struct hark_board *board;
     struct hark_board_slot *told; /* what the supervisor knows of the board */
     int board_fd, store_fd;
+    char *store_path;         /* where images are: the job's store, or this host's own */
+    struct hark_store *store; /* this host's own; NULL: there is none */
+    struct hark_depot *depot; /* NULL: there is none */
+    /* The image that a process may wait for is here, or (not `whole`) where it was asked for it is
+     * not. */
+    void (*image_came)(struct agent *a, uint32_t rank, uint64_t id, bool whole);
     struct hosted *hosted; /* job.ranks + 1 */
     uint32_t count;
     struct hark_lease lease;
@@ -63,6 +72,17 @@ void hark_agent_room(struct agent *a); /* the connection takes more again */
 /* Kills all and cleans up; then the loop ends. */
 void hark_agent_leave(struct agent *a, int status);
 
+/* depot.c: images in the host's own store, their copies on other hosts and from there */
+bool hark_depot_open(struct agent *a, char error[256]);
+uint16_t hark_depot_port(const struct agent *a);
+bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id); /* whole? */
+void hark_depot_copy(struct agent *a, uint32_t rank, uint64_t id, const char *address);
+/* Then a->image_came() */
+void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address);
+void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below);
+void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
+void hark_depot_close(struct agent *a);
+
 /* report.c */
 void hark_agent_say(struct agent *a, struct hark_control *m); /* and frees it */
 void hark_agent_say_line(struct agent *a, uint16_t type, const char *format, ...)
@@ -74,6 +94,7 @@ void hark_agent_files(struct agent *a);
 /* place.c */
 bool hark_agent_place(struct agent *a, char error[256]); /* makes what of the job is here */
 int hark_agent_journal(struct hosted *h);                /* opens it; 0 or an errno */
-void hark_agent_clear(struct agent *a);                  /* removes all of it */
+/* Removes all of it; but its own store only with `finished`. */
+void hark_agent_clear(struct agent *a, bool finished);
 
 #endif

@@ -66,6 +66,9 @@ void hark_cli_run_help(void)
         "in Slurm srun)\n"
         "  --spares N              the last N hosts run nothing until another host dies (0)\n"
         "  --host-timeout T        a host that is silent so long counts as dead (5s)\n"
+        "  --host-store DIR        keep checkpoints in DIR on each host, and a copy of each on "
+        "another "
+        "host\n"
         "  --interface NAME        the network interface, or its address, that agents connect to\n"
         "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
         "daly:MTBF: the best\n"
@@ -315,7 +318,8 @@ enum {
     LAUNCHER,
     SPARES,
     HOST_TIMEOUT,
-    INTERFACE
+    INTERFACE,
+    HOST_STORE
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -331,8 +335,9 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI}, {"wdir", 1, NULL, WDIR},
     {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER}, {"spares", 1, NULL, SPARES},
     {"host-timeout", 1, NULL, HOST_TIMEOUT}, {"interface", 1, NULL, INTERFACE},
-    {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
-    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    {"host-store", 1, NULL, HOST_STORE}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
+    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
 
 static int compress(struct run_arguments *a, const char *text)
 {
@@ -367,6 +372,7 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case LAUNCHER: return run_hosts_launcher(&a->hosts, optarg);
     case SPARES: return run_hosts_spares(&a->hosts, optarg);
     case HOST_TIMEOUT: return host_timeout(a, optarg);
+    case HOST_STORE: a->o.host_store = optarg; return 0;
     case INTERFACE: a->hosts.interface = optarg; return 0;
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;

@@ -233,7 +233,13 @@ static int suits(struct run_arguments *a)
         return bad("-n: expected at most %" PRIu64
                    " processes, as many as the hosts have slots, found %u",
             slots, a->o.ranks);
-    if (a->o.store == NULL)
+    if (a->o.host_store && a->o.host_store[0] != '/')
+        return bad("--host-store: expected a whole path, such as /var/tmp/hark, found \"%s\"",
+            a->o.host_store);
+    if (a->o.host_store && a->o.incremental)
+        return bad("--incremental cannot be used with --host-store, whose checkpoints are copied "
+                   "one by one");
+    if (a->o.store == NULL && a->o.host_store == NULL)
         return bad("several hosts need --store DIR, a directory that all of them see");
     if (!hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
         return bad("--transport: expected one that goes from host to host, found %s",
@@ -249,10 +255,10 @@ int run_hosts_complete(struct run_arguments *a)
     const bool slurm = job && nodes && many && atoi(many) > 1;
     int status = 0;
     if (h->file == NULL && !slurm) {
-        if (h->spares || h->launcher || h->timeout_ms || h->interface)
-            return bad(
-                "--spares, --launcher, --host-timeout and --interface need --hostfile FILE, or a "
-                "Slurm allocation of several nodes");
+        if (h->spares || h->launcher || h->timeout_ms || h->interface || a->o.host_store)
+            return bad("--spares, --launcher, --host-timeout, --host-store and --interface need "
+                       "--hostfile FILE, or a "
+                       "Slurm allocation of several nodes");
         return 0;
     }
     status = h->file ? read_hosts(h) : read_slurm(h, nodes);

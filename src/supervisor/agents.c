@@ -149,9 +149,14 @@ static void on_ready(struct host *h, struct hark_control *m)
 {
     h->directory = copy_text(m);
     h->spill = copy_text(m);
+    h->store_path = copy_text(m);
+    const uint32_t port = hark_control_get32(m);
+    const char *at = hark_connection_their_address(h->connection);
+    if (port && asprintf(&h->depot, strchr(at, ':') ? "[%s]:%u" : "%s:%u", at, port) < 0)
+        h->depot = NULL;
     h->board = (int)hark_control_get32(m);
     h->store = (int)hark_control_get32(m);
-    h->ready = !m->bad && h->directory && h->spill;
+    h->ready = !m->bad && h->directory && h->spill && h->store_path;
 }
 
 static void on_line(struct host *h, struct hark_control *m)
@@ -161,6 +166,14 @@ static void on_line(struct host *h, struct hark_control *m)
     if (m->bad) return;
     hark_sup_say("host %s: %.*s", h->name, (int)length, text);
     if (m->type == HARK_A_UNFIT) hark_sup_end(h->s, 2);
+}
+
+static void on_holds(struct host *h, struct hark_control *m)
+{
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t id = hark_control_get64(m);
+    const bool whole = hark_control_get32(m);
+    if (!m->bad) hark_sup_holds(h, rank, id, whole);
 }
 
 static void serve(struct host *h, struct hark_control *m)
@@ -175,6 +188,7 @@ static void serve(struct host *h, struct hark_control *m)
     case HARK_A_ROW: on_row(h, m); break;
     case HARK_A_FILE: on_file(h, m); break;
     case HARK_A_BEAT: on_beat(h, m); break;
+    case HARK_A_HOLDS: on_holds(h, m); break;
     case HARK_A_READY: on_ready(h, m); break;
     case HARK_A_SAY:
     case HARK_A_UNFIT: on_line(h, m); break;
@@ -217,10 +231,13 @@ static void give_job(struct host *h)
         .job = s->job,
         .transport = s->o->transport->name,
         .store = s->store_path,
+        .host_store = s->o->host_store ? s->o->host_store : "",
         .spill = s->o->spill ? s->o->spill : "",
         .ranks = s->o->ranks,
         .traffic = s->o->traffic,
-        .journals = s->o->journal && hark_service_survives(s->o->protocol),
+        .journals = s->o->journal == 0 || !hark_service_survives(s->o->protocol) ? 0
+                    : s->o->store                                                ? 1
+                                                                                 : 2,
         .belongs = s->belongs,
         .lease_ms = (uint32_t)s->o->host_timeout_ms,
         .environment = environ};
@@ -297,6 +314,7 @@ static void lose(struct host *h, uint64_t silent)
     if (h->connection) hark_connection_close(h->connection, false);
     h->connection = NULL;
     s->deaths_due = true;
+    s->waves_due = s->waves != NULL;
     hark_sup_say("host %s died: nothing was heard of it for %.1f s; with it %" PRIu32 " process%s",
         h->name, (double)silent / 1e9, ran, ran == 1 ? "" : "es");
 }
@@ -314,6 +332,7 @@ static void on_look(uv_timer_t *timer)
         struct host *h = &s->host[i];
         if (h->ready && !h->lost && !h->done && now - h->heard > dead) lose(h, now - h->heard);
     }
+    hark_sup_waves_look(s);
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
@@ -398,6 +417,7 @@ void hark_sup_agents_close(struct supervisor *s)
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         hark_control_begin(&m, HARK_A_END);
         hark_control_put32(&m, s->o->trace || s->o->record);
+        hark_control_put32(&m, s->phase == FINISHING && !s->signal);
         hark_sup_host_say(&s->host[i], &m);
     }
     while (!all_done(s) && hark_lease_now() - began < LEAVE_MS * UINT64_C(1000000))
@@ -414,6 +434,8 @@ void hark_sup_agents_close(struct supervisor *s)
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         free(s->host[i].directory);
         free(s->host[i].spill);
+        free(s->host[i].store_path);
+        free(s->host[i].depot);
     }
     sodium_memzero(s->agent_key, sizeof s->agent_key);
 }

@@ -24,6 +24,7 @@
  *       recluster.c      clusters that change while the job runs
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
+ *       copies.c         which host has which image
  *    5  lines.c          what goes between us and a process: control socket and output
  *       launch.c         agents on other hosts are started
  *       input.c          what rank 0 reads
@@ -80,8 +81,15 @@ struct host { /* another one than ours, and its agent */
     int64_t clock;          /* our CLOCK_MONOTONIC less its own, ns */
     bool clock_known;
     char *directory, *spill; /* of the job there; spill NULL: none */
+    char *store_path;        /* where its processes keep images */
+    char *depot;             /* address for other agents; NULL: none */
     int board, store;        /* descriptors there that processes inherit */
     pid_t launcher;          /* 0: none, or it has ended */
+};
+
+struct hark_holdings { /* which host has which image of a rank */
+    struct hark_holding *at;
+    uint32_t count;
 };
 
 struct child { /* a process of the job, over all its incarnations */
@@ -191,8 +199,13 @@ struct supervisor {
     struct hark_sup_signals *signals;
     uv_signal_t on_signal[HARK_SUP_SIGNALS];
     uv_timer_t quiescence, grace, planned_kill;
-    struct host *host; /* o->hosts of them; NULL: none */
-    char *here;        /* our working directory, with hosts */
+    struct host *host;               /* o->hosts of them; NULL: none */
+    char *here;                      /* our working directory, with hosts */
+    struct hark_store copies;        /* with --host-store: the images that lie on hosts */
+    struct hark_holdings *holdings;  /* of each rank; NULL without it */
+    struct hark_wave_waiting *waves; /* that wait for copies, in the order in which they were said
+                                      */
+    bool waves_due;                  /* one of them may wait no more */
     struct hark_listener *listener;
     uint8_t agent_key[HARK_CONNECTION_KEY];
     uv_timer_t hosts_look;
@@ -339,6 +352,22 @@ void hark_sup_agents_close(struct supervisor *s); /* nothing of the job is left 
  */
 bool hark_sup_place(struct child *c);
 
+/* copies.c */
+#define HARK_SUP_HOLDERS 8
+bool hark_sup_copies_open(struct supervisor *s); /* false after a line */
+void hark_sup_copies_close(struct supervisor *s);
+void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, bool whole); /* or could not get it
+                                                                              */
+/* Where else its image is: how many addresses, at most HARK_SUP_HOLDERS. */
+uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address);
+/* A wave is said to be decided by `c`: true if it waits for copies first. */
+bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact);
+/* One that waits no more, if there is any. */
+bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fact *fact);
+void hark_sup_waves_drop(struct supervisor *s, const uint8_t *member);
+void hark_sup_waves_look(struct supervisor *s); /* from time to time: asks again */
+void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact);
+
 /* alive.c */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not buried yet */
 bool hark_sup_left(const struct child *c);    /* it has closed its control socket */
@@ -458,7 +487,8 @@ void hark_sup_close_recovery(struct supervisor *s);                 /* its last 
 const char *hark_sup_back_to(const struct child *c, char text[64]); /* "checkpoint 3" */
 
 /* messages.c */
-void hark_sup_take(struct child *c); /* what has come on the control socket */
+void hark_sup_take(struct child *c);       /* what has come on the control socket */
+void hark_sup_waves(struct supervisor *s); /* waves that have got their copies */
 
 /* death.c */
 void hark_sup_reap_all(struct supervisor *s); /* the dead: takes their last words, and sees what

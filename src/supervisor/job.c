@@ -172,7 +172,7 @@ static int open_service(struct supervisor *s)
         .waves_all = hark_service_waves_all(s->o->protocol, s->o->core.asks),
         .generations = s->o->generations,
         .record = s->record,
-        .images = s->images,
+        .images = s->o->host_store ? &s->copies : s->images,
         .identity = who,
         .fell_back = fell_back,
         .lost = lost,
@@ -410,6 +410,7 @@ int hark_sup_job_open(struct supervisor *s)
     }
     /* What an earlier run of this job may have left. */
     s->o->transport->sweep(s->job, s->directory);
+    if (!hark_sup_copies_open(s)) return 1;
     status = open_stores(s, !s->belongs);
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;
@@ -427,6 +428,7 @@ void hark_sup_job_close(struct supervisor *s)
     free(s->part);
     hark_sup_input_close(s);
     hark_keeper_close(s->keeper);
+    hark_sup_copies_close(s);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);
     if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));

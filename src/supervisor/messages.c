@@ -64,9 +64,40 @@ static void on_trouble(struct child *c, struct hark_control *m)
     hark_sup_trouble(c->s, c, line);
 }
 
-static void on_persist(struct child *c, struct hark_control *m)
+static void persist(struct child *c, const struct hark_fact *fact)
 {
     struct supervisor *s = c->s;
+    HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
+    int status = hark_keeper_fact(s->keeper, fact);
+    HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
+    const bool decided = status == HARK_KEEPER_OK && fact->kind == HARK_FACT_WAVE;
+    if (status == HARK_KEEPER_EDURABLE) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    if (decided) hark_sup_works_again(s, fact->rank);
+    if (decided && fact->new_map) hark_sup_reclustered(s, fact->id);
+    struct hark_control answer;
+    hark_control_begin(&answer, HARK_C_STORED);
+    hark_control_put32(&answer, fact->kind);
+    hark_control_put64(&answer, fact->id);
+    /* The end of recovery holds without the record too: what is lost is only that a resumed run
+     * would know it. */
+    hark_control_put32(&answer, status == HARK_KEEPER_OK || (status == HARK_KEEPER_EDURABLE &&
+                                                                fact->kind == HARK_FACT_DONE));
+    hark_control_end(&answer);
+    hark_sup_tell(c, &answer);
+    hark_control_free(&answer);
+    if (decided) {
+        hark_sup_copies_drop(s, fact);
+        hark_sup_recluster(s, fact->new_map);
+        hark_sup_checkpointed(s, fact->rank);
+    }
+    if (fact->kind == HARK_FACT_DONE && status != HARK_KEEPER_REFUSED) hark_sup_recovered(s);
+    if (fact->kind == HARK_FACT_LINE &&
+        (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE))
+        hark_sup_on_recovery_line(s);
+}
+
+static void on_persist(struct child *c, struct hark_control *m)
+{
     struct hark_fact fact = {.kind = hark_control_get32(m)};
     fact.rank = hark_control_get32(m);
     fact.re = hark_control_get32(m);
@@ -74,31 +105,16 @@ static void on_persist(struct child *c, struct hark_control *m)
     fact.oldest = hark_control_get64(m);
     if (m->bad) return;
     fact.new_map = m->next < m->length && hark_control_get32(m);
-    HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
-    int status = hark_keeper_fact(s->keeper, &fact);
-    HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
-    const bool decided = status == HARK_KEEPER_OK && fact.kind == HARK_FACT_WAVE;
-    if (status == HARK_KEEPER_EDURABLE) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
-    if (decided) hark_sup_works_again(s, fact.rank);
-    if (decided && fact.new_map) hark_sup_reclustered(s, fact.id);
-    struct hark_control answer;
-    hark_control_begin(&answer, HARK_C_STORED);
-    hark_control_put32(&answer, fact.kind);
-    hark_control_put64(&answer, fact.id);
-    /* The end of recovery holds without the record too: what is lost is only that a resumed run
-     * would know it. */
-    hark_control_put32(&answer, status == HARK_KEEPER_OK || (status == HARK_KEEPER_EDURABLE &&
-                                                                fact.kind == HARK_FACT_DONE));
-    hark_control_end(&answer);
-    hark_sup_tell(c, &answer);
-    hark_control_free(&answer);
-    if (decided) {
-        hark_sup_recluster(s, fact.new_map);
-        hark_sup_checkpointed(s, fact.rank);
-    }
-    if (fact.kind == HARK_FACT_DONE && status != HARK_KEEPER_REFUSED) hark_sup_recovered(s);
-    if (fact.kind == HARK_FACT_LINE && (status == HARK_KEEPER_OK || status == HARK_KEEPER_EDURABLE))
-        hark_sup_on_recovery_line(s);
+    if (fact.kind == HARK_FACT_WAVE && hark_sup_wave_waits(c, &fact)) return;
+    persist(c, &fact);
+}
+
+void hark_sup_waves(struct supervisor *s)
+{
+    struct child *c;
+    struct hark_fact fact;
+    while (s->phase != ENDING && hark_sup_wave_ready(s, &c, &fact)) persist(c, &fact);
+    s->waves_due = false;
 }
 
 static void on_mark(struct child *c, struct hark_control *m)

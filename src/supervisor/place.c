@@ -38,7 +38,8 @@ bool hark_sup_place(struct child *c)
     struct supervisor *s = c->s;
     struct host *was = c->host, *h = was ? next_place(s) : first_place(c);
     if (h == NULL) {
-        hark_sup_say("no host is left; the job can be resumed from %s", s->o->store);
+        hark_sup_say("no host is left%s%s", s->o->store ? "; the job can be resumed from " : "",
+            s->o->store ? s->o->store : "");
         hark_sup_end(s, 1);
         return false;
     }

@@ -126,6 +126,7 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
  * again. */
 static void announce_back(struct supervisor *s, const uint8_t *member)
 {
+    hark_sup_waves_drop(s, member);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         s->child[r].restarted |= member[r] != 0;
         if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);

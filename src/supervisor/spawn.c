@@ -46,7 +46,9 @@ static int start_there(struct child *c, const struct hark_local_program *program
     c->left = c->ended = false;
     memset(c->paused, 0, sizeof c->paused);
     hark_control_begin(&m, HARK_A_START);
-    hark_agent_put_start(&m, hark_sup_slot_number(c), program);
+    char *from[HARK_SUP_HOLDERS + 1] = {NULL};
+    if (c->checkpoint) (void)hark_sup_holders(c, c->checkpoint, from);
+    hark_agent_put_start(&m, hark_sup_slot_number(c), program, c->checkpoint, from);
     if (m.bad) {
         hark_control_free(&m);
         return ENOMEM;

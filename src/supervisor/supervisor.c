@@ -64,8 +64,9 @@ static void end_turn(uv_prepare_t *handle)
 {
     struct supervisor *s = handle->data;
     if (s->launchers_due) hark_sup_launchers_reap(s);
-    while (s->heard_due || s->finish_due || s->deaths_due) {
+    while (s->heard_due || s->finish_due || s->deaths_due || s->waves_due) {
         if (s->heard_due) hear(s);
+        if (s->waves_due) hark_sup_waves(s);
         if (s->finish_due) finish_if_done(s);
         if (s->deaths_due) hark_sup_reap_all(s);
     }

@@ -37,6 +37,7 @@ static bool set_host(const struct child *c, struct hark_setup *setup, char liste
     setup->spill = h->spill[0] ? h->spill : NULL;
     setup->trace = *part;
     setup->listen = listen;
+    setup->store = h->store_path;
     setup->board = h->board;
     setup->store_fd = h->store;
     setup->journal = c->journal_there;

@@ -1,0 +1,399 @@
+/* depot.c: images in a host's own store: copies go to agents of other hosts, and come from there.
+ *
+ * The store is a directory store (hark/store.h), in which the processes of the host write their own
+ * images. A copy is written beside it, as HOST-STORE/JOB/in/RANK-ID, verified, and then renamed
+ * into it: so what bears the name of an image is whole, also after a crash.
+ */
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hark/store.h"
+
+#define PIECE (256u << 10) /* bytes of an image in a message */
+
+struct sending { /* an image on its way to another agent */
+    struct sending *next;
+    uint32_t rank;
+    uint64_t id, length, at;
+    int fd;
+};
+
+struct coming { /* one on its way here */
+    struct coming *next;
+    uint32_t rank;
+    uint64_t id, at;
+    int fd;
+};
+
+struct wish { /* GET, to be said when the connection is opened */
+    struct wish *next;
+    uint32_t rank;
+    uint64_t id;
+};
+
+struct peer { /* a connection to another agent, whoever began it */
+    struct peer *next;
+    struct agent *a;
+    struct hark_connection *connection;
+    char address[HARK_HOST_NAME + 8]; /* that we connected to; empty: it did */
+    bool opened;
+    struct sending *sending;
+    struct coming *coming;
+    struct wish *wish;
+};
+
+struct hark_depot {
+    struct hark_listener *listener;
+    struct peer *peer;
+    int in; /* the directory of what comes */
+};
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static void name_of(char name[64], uint32_t rank, uint64_t id)
+{
+    snprintf(name, 64, "r%u/%llu", rank, (unsigned long long)id);
+}
+
+static void tell_holds(struct agent *a, uint32_t rank, uint64_t id, bool whole)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_A_HOLDS);
+    hark_control_put32(&m, rank);
+    hark_control_put64(&m, id);
+    hark_control_put32(&m, whole);
+    hark_agent_say(a, &m);
+    a->image_came(a, rank, id, whole);
+}
+
+bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id)
+{
+    return a->store && a->store->ops->verify(a->store, rank, id) == HARK_S_OK;
+}
+
+/* All of a copy has come: into the store with it, durably. */
+static bool place(struct agent *a, struct coming *c)
+{
+    char from[64], to[64], directory[32];
+    snprintf(from, sizeof from, "%u-%llu", c->rank, (unsigned long long)c->id);
+    snprintf(directory, sizeof directory, "r%u", c->rank);
+    name_of(to, c->rank, c->id);
+    if (mkdirat(a->store_fd, directory, 0700) < 0 && errno != EEXIST) return false;
+    const int fd = openat(a->store_fd, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(c->fd) == 0 && renameat(a->depot->in, from, a->store_fd, to) == 0 &&
+              fsync(fd) == 0 && fsync(a->store_fd) == 0;
+    if (fd >= 0) close(fd);
+    if (ok && hark_depot_has(a, c->rank, c->id)) return true;
+    (void)unlinkat(a->store_fd, to, 0); /* damaged: it is none */
+    return false;
+}
+
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+static void end_coming(struct peer *p, struct coming *c, bool whole)
+{
+    char name[64];
+    struct coming **at = &p->coming;
+    while (*at != c) at = &(*at)->next;
+    *at = c->next;
+    snprintf(name, sizeof name, "%u-%llu", c->rank, (unsigned long long)c->id);
+    if (!whole) (void)unlinkat(p->a->depot->in, name, 0);
+    close(c->fd);
+    tell_holds(p->a, c->rank, c->id, whole);
+    free(c);
+}
+
+static void end_sending(struct peer *p)
+{
+    struct sending *s = p->sending;
+    p->sending = s->next;
+    if (s->fd >= 0) close(s->fd);
+    free(s);
+}
+
+static void forget(struct peer *p)
+{
+    struct peer **at = &p->a->depot->peer;
+    while (*at != p) at = &(*at)->next;
+    *at = p->next;
+    while (p->sending) end_sending(p);
+    while (p->coming) end_coming(p, p->coming, false);
+    while (p->wish) {
+        struct wish *w = p->wish;
+        p->wish = w->next;
+        p->a->image_came(p->a, w->rank, w->id, false);
+        free(w);
+    }
+    free(p);
+}
+
+static void say(struct peer *p, struct hark_control *m)
+{
+    hark_control_end(m);
+    if (!m->bad) (void)hark_connection_say(p->connection, m->at, m->length);
+    hark_control_free(m);
+}
+
+static void say_about(struct peer *p, uint16_t type, uint32_t rank, uint64_t id)
+{
+    struct hark_control m;
+    hark_control_begin(&m, type);
+    hark_control_put32(&m, rank);
+    hark_control_put64(&m, id);
+    say(p, &m);
+}
+
+/* One piece; false: this image is through. */
+static bool send_piece(struct peer *p, struct sending *s)
+{
+    static uint8_t piece[PIECE];
+    const uint64_t left = s->length - s->at;
+    const ssize_t n = pread(s->fd, piece, left < PIECE ? left : PIECE, (off_t)s->at);
+    struct hark_control m;
+    if (n <= 0) { /* it was dropped, or can not be read */
+        say_about(p, HARK_A_NONE, s->rank, s->id);
+        return false;
+    }
+    hark_control_begin(&m, HARK_A_PUT);
+    hark_control_put32(&m, s->rank);
+    hark_control_put64(&m, s->id);
+    hark_control_put64(&m, s->at);
+    hark_control_put64(&m, s->length);
+    hark_control_put_bytes(&m, piece, (uint32_t)n);
+    say(p, &m);
+    s->at += (uint64_t)n;
+    return s->at < s->length;
+}
+
+static void send_on(struct peer *p)
+{
+    while (p->opened && p->sending && hark_connection_waiting(p->connection) < HARK_CONNECTION_HIGH)
+        if (!send_piece(p, p->sending)) end_sending(p);
+}
+
+static void begin_sending(struct peer *p, uint32_t rank, uint64_t id)
+{
+    char name[64];
+    struct stat st;
+    struct sending *s = calloc(1, sizeof *s), **at = &p->sending;
+    if (s == NULL) return;
+    name_of(name, rank, id);
+    *s = (struct sending){.rank = rank,
+        .id = id,
+        .fd = openat(p->a->store_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+    if (s->fd >= 0 && fstat(s->fd, &st) == 0) s->length = (uint64_t)st.st_size;
+    while (*at) at = &(*at)->next;
+    *at = s;
+    send_on(p);
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static struct coming *coming_of(struct peer *p, uint32_t rank, uint64_t id, bool begins)
+{
+    char name[64];
+    struct coming *c = p->coming;
+    while (c && (c->rank != rank || c->id != id)) c = c->next;
+    if (c || !begins || (c = calloc(1, sizeof *c)) == NULL) return c;
+    snprintf(name, sizeof name, "%u-%llu", rank, (unsigned long long)id);
+    (void)unlinkat(p->a->depot->in, name, 0);
+    c->rank = rank;
+    c->id = id;
+    c->fd = openat(p->a->depot->in, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (c->fd < 0) {
+        free(c);
+        return NULL;
+    }
+    c->next = p->coming;
+    return p->coming = c;
+}
+
+static void take_piece(struct peer *p, struct hark_control *m)
+{
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t id = hark_control_get64(m), offset = hark_control_get64(m),
+                   all = hark_control_get64(m);
+    uint32_t length;
+    const uint8_t *at = hark_control_get_bytes(m, &length);
+    if (m->bad || rank >= p->a->job.ranks || id == 0) return;
+    struct coming *c = coming_of(p, rank, id, offset == 0);
+    if (c == NULL) {
+        if (offset == 0) tell_holds(p->a, rank, id, false);
+        return; /* the rest of one that could not be kept */
+    }
+    const bool kept = c->at == offset && length <= all - offset &&
+                      pwrite(c->fd, at, length, (off_t)offset) == (ssize_t)length;
+    c->at += length;
+    if (!kept) end_coming(p, c, false);
+    else if (c->at == all) end_coming(p, c, place(p->a, c));
+}
+
+static void message(
+    void *self, struct hark_connection *connection, const uint8_t *at, size_t length)
+{
+    struct peer *p = hark_connection_owner(connection);
+    struct hark_control m;
+    (void)self;
+    if (p == NULL || hark_control_parse(&m, at, length) != (long)length) return;
+    if (m.type == HARK_A_PUT) {
+        take_piece(p, &m);
+        return;
+    }
+    const uint32_t rank = hark_control_get32(&m);
+    const uint64_t id = hark_control_get64(&m);
+    if (m.bad || rank >= p->a->job.ranks) return;
+    if (m.type == HARK_A_GET && hark_depot_has(p->a, rank, id)) begin_sending(p, rank, id);
+    else if (m.type == HARK_A_GET) say_about(p, HARK_A_NONE, rank, id);
+    else if (m.type == HARK_A_NONE) {
+        struct coming *c = coming_of(p, rank, id, false);
+        if (c) end_coming(p, c, false);
+        else tell_holds(p->a, rank, id, false);
+    }
+}
+
+static void opened(void *self, struct hark_connection *connection)
+{
+    struct agent *a = self;
+    struct peer *p = hark_connection_owner(connection);
+    if (p == NULL) { /* another agent has begun it */
+        p = calloc(1, sizeof *p);
+        if (p == NULL) {
+            hark_connection_close(connection, false);
+            return;
+        }
+        *p = (struct peer){.next = a->depot->peer, .a = a, .connection = connection};
+        a->depot->peer = p;
+        hark_connection_own(connection, p);
+    }
+    p->opened = true;
+    while (p->wish) {
+        struct wish *w = p->wish;
+        p->wish = w->next;
+        say_about(p, HARK_A_GET, w->rank, w->id);
+        free(w);
+    }
+    send_on(p);
+}
+
+static void room(void *self, struct hark_connection *connection)
+{
+    struct peer *p = hark_connection_owner(connection);
+    (void)self;
+    if (p) send_on(p);
+}
+
+static void closed(void *self, struct hark_connection *connection, const char *why)
+{
+    struct peer *p = hark_connection_owner(connection);
+    (void)self;
+    (void)why; /* the supervisor sees what does not come */
+    if (p) forget(p);
+}
+
+static struct hark_connection_config connections(struct agent *a)
+{
+    struct hark_connection_config config = {
+        .loop = &a->loop, .events = {a, opened, message, room, closed}, .silent_ms = a->silent_ms};
+    memcpy(config.key, a->key, sizeof config.key);
+    return config;
+}
+
+/* The connection to the agent at that address, begun if there is none; NULL: it can not be. */
+static struct peer *peer_at(struct agent *a, const char *address)
+{
+    char error[200];
+    struct peer *p = a->depot->peer;
+    while (p && strcmp(p->address, address) != 0) p = p->next;
+    if (p || (p = calloc(1, sizeof *p)) == NULL) return p;
+    const struct hark_connection_config config = connections(a);
+    p->a = a;
+    snprintf(p->address, sizeof p->address, "%s", address);
+    if (hark_connection_begin(&p->connection, &config, address, error) < 0) {
+        free(p);
+        return NULL;
+    }
+    hark_connection_own(p->connection, p);
+    p->next = a->depot->peer;
+    return a->depot->peer = p;
+}
+
+/* ---- what it is for -------------------------------------------------------------------------- */
+
+void hark_depot_copy(struct agent *a, uint32_t rank, uint64_t id, const char *address)
+{
+    struct peer *p = a->depot ? peer_at(a, address) : NULL;
+    if (p) begin_sending(p, rank, id);
+}
+
+void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address)
+{
+    struct peer *p = a->depot ? peer_at(a, address) : NULL;
+    struct wish *w = p && !p->opened ? calloc(1, sizeof *w) : NULL;
+    if (p && p->opened) {
+        say_about(p, HARK_A_GET, rank, id);
+    } else if (w) {
+        *w = (struct wish){p->wish, rank, id};
+        p->wish = w;
+    } else {
+        a->image_came(a, rank, id, false);
+    }
+}
+
+void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
+{
+    uint64_t id[256];
+    const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;
+    for (int i = 0; i < n && i < 256 && id[i] < below; i++)
+        (void)a->store->ops->drop(a->store, rank, id[i]);
+}
+
+void hark_depot_list(struct agent *a)
+{
+    uint64_t id[256];
+    for (uint32_t rank = 0; a->store && rank < a->job.ranks; rank++) {
+        const int n = a->store->ops->list(a->store, rank, id, 256);
+        for (int i = 0; i < n && i < 256; i++) tell_holds(a, rank, id[i], true);
+    }
+}
+
+bool hark_depot_open(struct agent *a, char error[256])
+{
+    const struct hark_connection_config config = connections(a);
+    char why[200] = "no memory";
+    a->depot = calloc(1, sizeof *a->depot);
+    if (a->depot) {
+        (void)mkdirat(a->store_fd, "in", 0700);
+        a->depot->in = openat(a->store_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (a->depot->in < 0)
+            snprintf(why, sizeof why, "%s/in: %s", a->store_path, strerror(errno));
+        else if (hark_listener_open(&a->depot->listener, &config, NULL, 0, why) == 0) return true;
+    }
+    snprintf(error, 256, "%s", why);
+    return false;
+}
+
+uint16_t hark_depot_port(const struct agent *a)
+{
+    return a->depot && a->depot->listener ? hark_listener_port(a->depot->listener) : 0;
+}
+
+void hark_depot_close(struct agent *a)
+{
+    struct hark_depot *d = a->depot;
+    if (d == NULL) return;
+    while (d->peer) {
+        hark_connection_close(d->peer->connection, false);
+        forget(d->peer);
+    }
+    if (d->listener) hark_listener_close(d->listener);
+    if (d->in >= 0) close(d->in);
+    free(d);
+    a->depot = NULL;
+}
