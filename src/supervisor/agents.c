@@ -13,7 +13,8 @@
 #include "../agent/lease.h"
 #include "hark/registry.h"
 
-#define LEAVE_MS 10000 /* for agents to clean up at the end of a job */
+#define TRY_NS   UINT64_C(5000000000) /* after a host's death its agent is started again */
+#define LEAVE_MS 10000                /* for agents to clean up at the end of a job */
 
 extern char **environ;
 
@@ -157,6 +158,14 @@ static void on_ready(struct host *h, struct hark_control *m)
     h->board = (int)hark_control_get32(m);
     h->store = (int)hark_control_get32(m);
     h->ready = !m->bad && h->directory && h->spill && h->store_path;
+    if (h->ready && h->was_ready) hark_sup_say("host %s is back, as a spare one", h->name);
+    h->was_ready |= h->ready;
+}
+
+static void lose_quietly(struct host *h)
+{
+    h->lost = true;
+    h->try_at = hark_lease_now() + TRY_NS;
 }
 
 static void on_line(struct host *h, struct hark_control *m)
@@ -165,7 +174,9 @@ static void on_line(struct host *h, struct hark_control *m)
     const char *text = hark_control_gets(m, &length);
     if (m->bad) return;
     hark_sup_say("host %s: %.*s", h->name, (int)length, text);
-    if (m->type == HARK_A_UNFIT) hark_sup_end(h->s, 2);
+    if (m->type != HARK_A_UNFIT) return;
+    if (!h->was_ready) hark_sup_end(h->s, 2);
+    else hark_connection_close(h->connection, false), h->connection = NULL, lose_quietly(h);
 }
 
 static void on_holds(struct host *h, struct hark_control *m)
@@ -221,6 +232,18 @@ static struct host *host_of(struct supervisor *s, struct hark_control *m)
     return NULL;
 }
 
+/* It is back, with another agent. */
+static void forget_place(struct host *h)
+{
+    char **text[] = {&h->directory, &h->spill, &h->store_path, &h->depot};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        free(*text[i]);
+        *text[i] = NULL;
+    }
+    h->ready = h->lost = h->clock_known = false;
+    h->spare = true;
+}
+
 static void give_job(struct host *h)
 {
     struct supervisor *s = h->s;
@@ -264,6 +287,7 @@ static void message(void *self, struct hark_connection *c, const uint8_t *at, si
         hark_connection_close(c, false);
         return;
     }
+    if (h->lost) forget_place(h);
     hark_connection_own(c, h);
     h->connection = c;
     h->heard = hark_lease_now();
@@ -279,6 +303,10 @@ static void closed(void *self, struct hark_connection *c, const char *why)
     h->connection = NULL;
     if (h->done || s->phase == ENDING) {
         h->done = true;
+        return;
+    }
+    if (!h->ready && h->was_ready) { /* it was about to come back */
+        lose_quietly(h);
         return;
     }
     if (!h->ready) {
@@ -311,12 +339,23 @@ static void lose(struct host *h, uint64_t silent)
         c->status = SIGKILL; /* as waitpid would have it */
     }
     h->lost = true;
+    h->tries = 0;
+    h->try_at = hark_lease_now() + TRY_NS;
+    hark_sup_holds_nothing(h);
     if (h->connection) hark_connection_close(h->connection, false);
     h->connection = NULL;
     s->deaths_due = true;
     s->waves_due = s->waves != NULL;
     hark_sup_say("host %s died: nothing was heard of it for %.1f s; with it %" PRIu32 " process%s",
         h->name, (double)silent / 1e9, ran, ran == 1 ? "" : "es");
+}
+
+/* More and more seldom: it may be gone for long. */
+static void try_again(struct host *h)
+{
+    h->try_at = hark_lease_now() + (TRY_NS << (h->tries < 5 ? h->tries : 5));
+    h->tries++;
+    hark_sup_launch_again(h);
 }
 
 static void on_look(uv_timer_t *timer)
@@ -331,6 +370,8 @@ static void on_look(uv_timer_t *timer)
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
         if (h->ready && !h->lost && !h->done && now - h->heard > dead) lose(h, now - h->heard);
+        else if (h->was_ready && !h->ready && !h->lost && now - h->heard > dead) lose_quietly(h);
+        else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
     }
     hark_sup_waves_look(s);
 }

@@ -52,6 +52,16 @@ void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, bool whole)
     s->waves_due = s->waves != NULL;
 }
 
+void hark_sup_holds_nothing(struct host *h)
+{
+    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++) {
+        struct hark_holdings *x = &h->s->holdings[r];
+        for (uint32_t i = 0; i < x->count;)
+            if (x->at[i].host == h) x->at[i] = x->at[--x->count];
+            else i++;
+    }
+}
+
 /* On how many living hosts does the image lie? *one of them. */
 static uint32_t copies_of(const struct supervisor *s, uint32_t rank, uint64_t id, struct host **one)
 {

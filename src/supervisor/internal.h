@@ -76,7 +76,10 @@ struct host { /* another one than ours, and its agent */
     uint32_t slots;
     bool spare;                         /* it runs nothing until another one dies */
     struct hark_connection *connection; /* NULL: none */
-    bool ready, lost, done; /* it runs the job; it is gone for good; it has cleaned up */
+    bool ready, lost, done; /* it runs the job; it is dead, until it is back; it has cleaned up */
+    bool was_ready;         /* ever */
+    uint64_t try_at;        /* a dead one's agent is started again then (hark_lease_now()) */
+    uint32_t tries;         /* in a row */
     uint64_t heard;         /* when we last heard of it (hark_lease_now()) */
     int64_t clock;          /* our CLOCK_MONOTONIC less its own, ns */
     bool clock_known;
@@ -339,6 +342,7 @@ bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard
 
 /* launch.c */
 bool hark_sup_launch(struct supervisor *s, uint16_t port); /* false after a line */
+void hark_sup_launch_again(struct host *h);                /* one that is dead: it may be back */
 void hark_sup_launchers_reap(struct supervisor *s);        /* those that have ended */
 void hark_sup_launchers_end(struct supervisor *s);         /* all */
 
@@ -358,6 +362,7 @@ bool hark_sup_copies_open(struct supervisor *s); /* false after a line */
 void hark_sup_copies_close(struct supervisor *s);
 void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, bool whole); /* or could not get it
                                                                               */
+void hark_sup_holds_nothing(struct host *h);
 /* Where else its image is: how many addresses, at most HARK_SUP_HOLDERS. */
 uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address);
 /* A wave is said to be decided by `c`: true if it waits for copies first. */

@@ -124,7 +124,8 @@ static char *lines_for(const struct supervisor *s, const char *name, uint16_t po
 /* ---- processes ------------------------------------------------------------------------------- */
 
 /* Comes back if it fails, with errno. Its output is our stderr: what it says is of its troubles. */
-static void be_launcher(const struct supervisor *s, char *const *word, int in, pid_t parent)
+static void be_launcher(
+    const struct supervisor *s, char *const *word, int in, bool quiet, pid_t parent)
 {
     sigset_t none;
     (void)setpgid(0, 0);
@@ -134,6 +135,8 @@ static void be_launcher(const struct supervisor *s, char *const *word, int in, p
         if (!hark_sup_signal_ignored(s, n)) signal(n, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
+    const int null = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (null >= 0) (void)dup2(null, 2);
     if (dup2(in, 0) < 0 || dup2(2, 1) < 0) return;
     execvp(word[0], word);
 }
@@ -150,7 +153,7 @@ static bool write_lines(int fd, const char *text)
 }
 
 /* The lines fit into the pipe. Its pid, or 0 after a line. */
-static pid_t launch(struct supervisor *s, const char *name, uint16_t port)
+static pid_t launch(struct supervisor *s, const char *name, uint16_t port, bool quiet)
 {
     char *text = lines_for(s, name, port), **word = words_of(s, name ? name : "");
     int to[2] = {-1, -1};
@@ -162,7 +165,7 @@ static pid_t launch(struct supervisor *s, const char *name, uint16_t port)
         pid = fork();
         if (pid != 0) pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (pid == 0) {
-            be_launcher(s, word, to[0], parent);
+            be_launcher(s, word, to[0], quiet, parent);
             dprintf(2, "hark run: cannot start the launcher %s: %s\n", word[0], strerror(errno));
             _exit(127);
         }
@@ -183,9 +186,9 @@ static pid_t launch(struct supervisor *s, const char *name, uint16_t port)
 
 bool hark_sup_launch(struct supervisor *s, uint16_t port)
 {
-    if (!names_host(s)) return (s->launcher = launch(s, NULL, port)) != 0;
+    if (!names_host(s)) return (s->launcher = launch(s, NULL, port, false)) != 0;
     for (uint32_t i = 0; i < s->o->hosts; i++)
-        if ((s->host[i].launcher = launch(s, s->host[i].name, port)) == 0) return false;
+        if ((s->host[i].launcher = launch(s, s->host[i].name, port, false)) == 0) return false;
     return true;
 }
 
@@ -216,8 +219,8 @@ void hark_sup_launchers_reap(struct supervisor *s)
     s->launchers_due = false;
     for (uint32_t i = 0; s->host && i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
-        missing |= !h->ready;
-        if (!ended(s, &h->launcher, &status) || status == 0 || h->ready || s->phase != RUNNING)
+        missing |= !h->was_ready;
+        if (!ended(s, &h->launcher, &status) || status == 0 || h->was_ready || s->phase != RUNNING)
             continue; /* with 0 it may have left its agent in the background */
         snprintf(name, sizeof name, "host %s", h->name);
         say_failed(name, s->o->launcher[0], status);
@@ -238,6 +241,14 @@ static void end_one(struct supervisor *s, pid_t *pid)
     }
     hark_janitor_dead(&s->janitor, *pid);
     *pid = 0;
+}
+
+/* What it says is of hosts that are down, which is known. */
+void hark_sup_launch_again(struct host *h)
+{
+    struct supervisor *s = h->s;
+    end_one(s, &h->launcher); /* of its former agent */
+    if (names_host(s)) h->launcher = launch(s, h->name, hark_listener_port(s->listener), true);
 }
 
 void hark_sup_launchers_end(struct supervisor *s)
