@@ -136,6 +136,7 @@ static void watch(struct hark_connection *c)
 
 void hark_connection_hurry(struct hark_connection *c)
 {
+    uv_update_time(c->loop); /* the time that we were busy is not the other's */
     watch(c);
     look_again(c, c->handshake_ms);
 }
@@ -286,19 +287,25 @@ static void look(struct hark_connection *c)
     take(c); /* what came while it was paused */
 }
 
+/* The deadline of who is not open yet. We may have been busy, not the other: what has come
+ * meanwhile counts, and whom we have called has time to answer to it. */
+static void late(struct hark_connection *c)
+{
+    enum hark_stage stage = c->stage;
+    enum hark_channel_state state = c->channel.state;
+    if (stage == HARK_STAGE_CONNECT && hark_socket_is_connected(c->watch->fd)) connected(c);
+    else if (stage == HARK_STAGE_SHAKE) read_some(c);
+    bool other = c->stage != stage || (c->caller && c->channel.state != state);
+    if (!other) lost(c, "no answer in time");
+    else if (c->stage == HARK_STAGE_SHAKE) hark_connection_hurry(c);
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct hark_connection *c = timer->data;
-    switch (c->stage) {
-    case HARK_STAGE_SHAKE:
-        read_some(c); /* we may have been busy, not the other */
-        if (c->stage == HARK_STAGE_SHAKE) lost(c, "no answer in time");
-        break;
-    case HARK_STAGE_OPEN: look(c); break;
-    case HARK_STAGE_FLUSH: hark_connection_release(c); break;
-    case HARK_STAGE_GONE: break;
-    default: lost(c, "no answer in time"); break;
-    }
+    if (c->stage < HARK_STAGE_OPEN) late(c);
+    else if (c->stage == HARK_STAGE_OPEN) look(c);
+    else hark_connection_release(c);
     if (c->stage != HARK_STAGE_GONE) watch(c);
 }
 

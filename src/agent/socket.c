@@ -45,6 +45,13 @@ void hark_socket_keep_alive(int fd)
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
+bool hark_socket_is_connected(int fd)
+{
+    struct sockaddr_storage a;
+    socklen_t length = sizeof a;
+    return getpeername(fd, (struct sockaddr *)&a, &length) == 0;
+}
+
 int hark_socket_error(int fd)
 {
     int why = 0;

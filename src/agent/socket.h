@@ -3,6 +3,7 @@
 #define HARK_AGENT_SOCKET_H
 
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HARK_SOCKET_TEXT 46u /* INET6_ADDRSTRLEN */
@@ -13,6 +14,7 @@ int hark_socket_new(int family);
 int hark_socket_accept(int listening);
 /* The system asks the other host now and then whether it is there, while nothing else is sent. */
 void hark_socket_keep_alive(int fd);
+bool hark_socket_is_connected(int fd);
 /* -errno of the socket itself, or of asking for it; 0: none. */
 int hark_socket_error(int fd);
 
