@@ -107,12 +107,12 @@ static bool is_proper(const struct hark_channel *c, uint8_t tag, size_t length)
  * there yet, or it has ended nothing, which `another` tells apart. */
 static enum hark_channel_event take_record(struct hark_channel *c, bool *another)
 {
-    const uint8_t *at = c->buffer + c->begin;
     size_t have = c->end - c->begin;
     unsigned char tag = tag_more;
     const char *why = NULL;
     *another = false;
     if (have < LENGTH) return HARK_CHANNEL_MORE;
+    const uint8_t *at = c->buffer + c->begin;
     size_t length = get32(at);
     if (length <= RECORD && have < length + AROUND) return HARK_CHANNEL_MORE;
     if (length > RECORD) why = changed;
@@ -184,6 +184,6 @@ void hark_channel_say(struct hark_channel *c, const void *at, size_t length, uin
             : left      ? tag_more
                         : tag_last);
         to += n + AROUND;
-        from += n;
+        if (n) from += n;
     } while (left);
 }

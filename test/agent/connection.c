@@ -1,4 +1,4 @@
-/* Messages over real sockets: sizes, waiting, ends. */
+/* Messages over real sockets: sizes, addresses, ends. */
 #include "world.h"
 
 /* Both ways, and each comes once, whole and in order. */
@@ -8,7 +8,7 @@ static void messages_of_all_sizes(void **state)
     static const size_t sizes[] = {1, 2, 17, 4095, 65535, 65536, 65537, 131072, 131073, 1000000,
         HARK_CONNECTION_MESSAGE - 1, HARK_CONNECTION_MESSAGE};
     enum { COUNT = sizeof sizes / sizeof sizes[0] };
-    uint8_t *b = some_bytes(HARK_CONNECTION_MESSAGE + 1);
+    uint8_t *b = some_bytes(HARK_CONNECTION_MESSAGE + COUNT);
     struct world w;
     world_open(&w);
     world_meet(&w);
@@ -77,14 +77,147 @@ static void a_cut(void **state)
     world_close(&w);
 }
 
+/* What is not said within silent_ms, because the other takes nothing, is not said any more. */
+static void a_flush_in_vain(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w);
+    w.caller.config.silent_ms = 100;
+    world_meet(&w);
+    hark_connection_pause(w.called.c, true);
+    uint8_t *b = some_bytes(HARK_CONNECTION_MESSAGE);
+    assert_int_equal(hark_connection_say(w.caller.c, b, HARK_CONNECTION_MESSAGE), 0);
+    hark_connection_close(w.caller.c, true);
+    assert_int_equal(hark_connection_say(w.caller.c, b, 1), -ENOTCONN);
+    uv_timer_start(&w.patience, out_of_patience, 30000, 0);
+    uint64_t begun = uv_now(&w.loop);
+    while (uv_now(&w.loop) - begun < 300) (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+    w.caller.c = NULL;
+    hark_connection_pause(w.called.c, false);
+    until(&w, w.called.closed);
+    assert_string_equal(w.called.why, "it was cut");
+    assert_int_equal(w.called.messages, 0);
+    world_close(&w);
+    free(b);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+static void call(struct world *w, const char *host)
+{
+    char address[80], error[200];
+    struct hark_connection *c;
+    snprintf(address, sizeof address, "%s:%u", host, hark_listener_port(w->listener));
+    assert_int_equal(hark_connection_begin(&c, &w->caller.config, address, error), 0);
+    until(w, w->caller.closed || (w->caller.opened && w->called.opened));
+}
+
+static void meet_at(const char *listens, const char *called, const char *address)
+{
+    struct world w;
+    char error[200];
+    world_open(&w);
+    int status = hark_listener_open(&w.listener, &w.called.config, listens, 0, error);
+    if (status == -EADDRNOTAVAIL || status == -EAFNOSUPPORT) { /* no IPv6 here */
+        assert_non_null(strchr(listens, ':'));
+    } else {
+        assert_int_equal(status, 0);
+        call(&w, called);
+        assert_int_equal(w.caller.closed, 0);
+        if (address) {
+            assert_string_equal(hark_connection_our_address(w.caller.c), address);
+            assert_string_equal(hark_connection_their_address(w.caller.c), address);
+            assert_string_equal(hark_connection_our_address(w.called.c), address);
+            assert_string_equal(hark_connection_their_address(w.called.c), address);
+        }
+    }
+    world_close(&w);
+}
+
 static void addresses(void **state)
+{
+    (void)state;
+    meet_at("127.0.0.1", "127.0.0.1", "127.0.0.1");
+    meet_at(NULL, "127.0.0.1", "127.0.0.1");
+    meet_at("::1", "[::1]", "::1");
+    meet_at("localhost", "localhost", NULL);
+    meet_at("127.0.0.1", "localhost", "127.0.0.1"); /* also if ::1 is tried first */
+    meet_at("127.0.0.2", "127.0.0.2", NULL);
+}
+
+static void addresses_that_are_none(void **state)
+{
+    (void)state;
+    static const char *const none[] = {"", ":", ":1", "host", "host:", "host:0", "host:65536",
+        "host:99999999", "host:1x", "host:-1", "::1:80", "[::1]", "[::1]80", "[]:80", "[:80"};
+    struct world w;
+    char error[200];
+    struct hark_connection *c;
+    world_open(&w);
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        error[0] = 0;
+        assert_int_equal(hark_connection_begin(&c, &w.caller.config, none[i], error), -EINVAL);
+        assert_non_null(strstr(error, "HOST:PORT"));
+    }
+    assert_true(hark_listener_open(&w.listener, &w.called.config, "192.0.2.1", 0, error) < 0);
+    assert_non_null(strstr(error, "cannot listen at 192.0.2.1: "));
+    w.listener = NULL;
+    world_close(&w);
+}
+
+static void nobody_there(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w);
+    world_listen(&w, 0);
+    struct hark_listener *l = w.listener;
+    char text[100];
+    snprintf(text, sizeof text, "cannot connect to 127.0.0.1 port %u: Connection refused",
+        hark_listener_port(l));
+    (void)world_call(&w, &w.caller);
+    hark_listener_close(l);
+    w.listener = NULL;
+    until(&w, w.caller.closed);
+    assert_string_equal(w.caller.why, text);
+    char error[200];
+    struct hark_connection *c;
+    assert_int_equal(hark_connection_begin(&c, &w.caller.config, "a..b:1", error), 0);
+    until(&w, w.caller.closed == 2);
+    assert_non_null(strstr(w.caller.why, "cannot connect to a..b port 1: "));
+    world_close(&w);
+}
+
+/* What was opened stays when its listener goes; a stranger goes with it. */
+static void a_listener_goes(void **state)
+{
+    (void)state;
+    struct world w;
+    struct end late = {0};
+    world_open(&w);
+    world_meet(&w);
+    end_init(&w, &late, "key");
+    (void)world_call(&w, &late);
+    (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+    hark_listener_close(w.listener);
+    w.listener = NULL;
+    until(&w, late.closed);
+    assert_int_equal(late.opened, 0);
+    assert_int_equal(hark_connection_say(w.caller.c, "still", 5), 0);
+    until(&w, w.called.messages == 1);
+    world_close(&w);
+}
+
+static void owners(void **state)
 {
     (void)state;
     struct world w;
     world_open(&w);
     world_meet(&w);
-    assert_string_equal(hark_connection_our_address(w.caller.c), "127.0.0.1");
-    assert_string_equal(hark_connection_their_address(w.called.c), "127.0.0.1");
+    assert_null(hark_connection_owner(w.caller.c));
+    hark_connection_own(w.caller.c, &w);
+    assert_ptr_equal(hark_connection_owner(w.caller.c), &w);
     world_close(&w);
 }
 
@@ -92,6 +225,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(messages_of_all_sizes),
         cmocka_unit_test(many_small_ones), cmocka_unit_test(an_orderly_end),
-        cmocka_unit_test(a_cut), cmocka_unit_test(addresses)};
+        cmocka_unit_test(a_cut), cmocka_unit_test(a_flush_in_vain), cmocka_unit_test(addresses),
+        cmocka_unit_test(addresses_that_are_none), cmocka_unit_test(nobody_there),
+        cmocka_unit_test(a_listener_goes), cmocka_unit_test(owners)};
     return cmocka_run_group_tests_name("connections", tests, NULL, NULL);
 }

@@ -123,11 +123,15 @@ static inline struct hark_connection *world_call(struct world *w, struct end *e)
     return c;
 }
 
-/* Drives the loop by what happens, until `condition` holds. */
+/* Drives the loop by what happens, until `condition` holds. Timers are first: what they do may be
+ * all that happens for long. */
 #define until(w, condition)                                                                        \
     do {                                                                                           \
         uv_timer_start(&(w)->patience, out_of_patience, 30000, 0);                                 \
-        while (!(condition)) (void)uv_run(&(w)->loop, UV_RUN_ONCE);                                \
+        while (!(condition)) {                                                                     \
+            (void)uv_run(&(w)->loop, UV_RUN_NOWAIT);                                               \
+            if (!(condition)) (void)uv_run(&(w)->loop, UV_RUN_ONCE);                               \
+        }                                                                                          \
         uv_timer_stop(&(w)->patience);                                                             \
     } while (0)
 
