@@ -103,7 +103,8 @@ static void lost(struct hark_connection *c, const char *why)
 
 static void lost_by(struct hark_connection *c, int why)
 {
-    if (why == -ECONNRESET || why == -EPIPE) lost(c, "it was cut");
+    if (why == -ECONNRESET || why == -EPIPE)
+        lost(c, c->stage == HARK_STAGE_SHAKE ? "the other end hung up" : "it was cut");
     else lost(c, why == -ETIMEDOUT ? "the other host does not answer" : strerror(-why));
 }
 
@@ -149,7 +150,7 @@ static void reply(struct hark_connection *c, const uint8_t *at, size_t length)
     ssize_t n;
     do n = send(c->watch->fd, at, length, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
-    if (n != (ssize_t)length) lost(c, "it was cut");
+    if (n != (ssize_t)length) lost_by(c, n < 0 ? -errno : -EPIPE);
 }
 
 static void opened(struct hark_connection *c)
@@ -161,7 +162,7 @@ static void opened(struct hark_connection *c)
     length = sizeof address;
     (void)getpeername(c->watch->fd, (struct sockaddr *)&address, &length);
     hark_socket_text(&address, c->theirs);
-    hark_socket_keep_alive(c->watch->fd);
+    hark_socket_keep_alive(c->watch->fd, c->silent_ms);
     c->stage = HARK_STAGE_OPEN;
     let_go(c);
     look_again(c, c->silent_ms / LOOKS + 1);

@@ -16,6 +16,9 @@
 #include "queue.h"
 #include "socket.h"
 
+_Static_assert(HARK_CONNECTION_KEY == HARK_CHANNEL_KEY, "one key");
+_Static_assert(HARK_CONNECTION_MESSAGE == HARK_CHANNEL_MESSAGE, "one limit");
+
 enum hark_stage {
     HARK_STAGE_NAME,    /* caller: its name is looked up, or no address is being tried */
     HARK_STAGE_CONNECT, /* caller */

@@ -13,10 +13,11 @@
 
 #include "../store/descriptor.h"
 
-enum { ASK_AFTER = 1, ASK_EVERY = 1 }; /* seconds: what the system can do */
-enum { IDLE_MS = 3000 };               /* so long an idle one takes to be asked, and answer */
-enum { CLOSED = 7 };                   /* TCP_CLOSE, of a header that excludes this one */
-enum { PROBES = 3 };                   /* of a window that is full, without an answer */
+enum { ASKS = 8, UNANSWERED = 20 }; /* more than in silent_ms: the system ends nothing before */
+enum { SECONDS_MOST = 32767 };      /* of the system */
+enum { IDLE_MS = 3000 };            /* so long an idle one takes to be asked, and answer */
+enum { CLOSED = 7 };                /* TCP_CLOSE, of a header that excludes this one */
+enum { PROBES = 3 };                /* of a window that is full, without an answer */
 
 static int prepared(int fd)
 {
@@ -37,11 +38,14 @@ int hark_socket_accept(int listening)
     return prepared(accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
-void hark_socket_keep_alive(int fd)
+void hark_socket_keep_alive(int fd, uint32_t silent_ms)
 {
-    int on = 1, after = ASK_AFTER, every = ASK_EVERY;
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &after, sizeof after);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof every);
+    int on = 1, unanswered = UNANSWERED, seconds = (int)(silent_ms / ASKS / 1000);
+    if (seconds < 1) seconds = 1;
+    if (seconds > SECONDS_MOST) seconds = SECONDS_MOST;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &unanswered, sizeof unanswered);
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 

@@ -12,8 +12,9 @@
  * -errno. */
 int hark_socket_new(int family);
 int hark_socket_accept(int listening);
-/* The system asks the other host now and then whether it is there, while nothing else is sent. */
-void hark_socket_keep_alive(int fd);
+/* The system asks the other host whether it is there, while nothing else is sent: each second, or a
+ * few times in `silent_ms`. */
+void hark_socket_keep_alive(int fd, uint32_t silent_ms);
 bool hark_socket_is_connected(int fd);
 /* -errno of the socket itself, or of asking for it; 0: none. */
 int hark_socket_error(int fd);
