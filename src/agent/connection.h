@@ -61,8 +61,8 @@ struct hark_connection_config {
 
 /* Listens on `host` (a name or numeric address, IPv4 or IPv6; NULL: on all interfaces) and a port
  * that the system chooses. Accepts at most `strangers` (0: 128) at a time that have not proved
- * themselves; the oldest makes room for a new one. 0, or a negative errno, and then a line in
- * error. */
+ * themselves; the oldest makes room for a new one. A name is looked up before this returns. 0, or a
+ * negative errno, and then a line in error. */
 int hark_listener_open(struct hark_listener **l, const struct hark_connection_config *config,
     const char *host, uint32_t strangers, char error[200]);
 uint16_t hark_listener_port(const struct hark_listener *l);

@@ -133,6 +133,33 @@ static void another_key(void **state)
     end(&e);
 }
 
+/* What one says is no answer to itself, nor is what it has said in the other role. */
+static void sent_back(void **state)
+{
+    (void)state;
+    struct ends e;
+    const uint8_t *at, *from;
+    uint8_t said[HARK_CHANNEL_ANSWER];
+    size_t length, left;
+    memset(&e, 0, sizeof e);
+    hark_channel_open(&e.caller, true, key);
+    assert_int_equal(hark_channel_next(&e.caller, &at, &length), HARK_CHANNEL_REPLY);
+    memcpy(said, at, length);
+    memset(said + length, 0, HARK_CHANNEL_SEAL);
+    from = said;
+    left = sizeof said;
+    assert_int_equal(put(&e.caller, &from, &left, &at, &length), HARK_CHANNEL_FAILED);
+    hark_channel_open(&e.listener, false, key);
+    from = said;
+    left = HARK_CHANNEL_HELLO;
+    assert_int_equal(put(&e.listener, &from, &left, &at, &length), HARK_CHANNEL_REPLY);
+    memcpy(said, at, length);
+    from = said + HARK_CHANNEL_ANSWER - HARK_CHANNEL_PROOF; /* its seal as that of a proof */
+    left = HARK_CHANNEL_PROOF;
+    assert_int_equal(put(&e.listener, &from, &left, &at, &length), HARK_CHANNEL_FAILED);
+    end(&e);
+}
+
 /* Whatever bit of a handshake is changed, the caller never opens; and the listener does only if all
  * that it has heard and said so far was right. */
 static void each_bit_of_a_handshake_changed(void **state)
@@ -407,7 +434,7 @@ static void memory_of_strangers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_handshake), cmocka_unit_test(another_key),
-        cmocka_unit_test(each_bit_of_a_handshake_changed),
+        cmocka_unit_test(sent_back), cmocka_unit_test(each_bit_of_a_handshake_changed),
         cmocka_unit_test(a_public_key_that_is_none), cmocka_unit_test(other_versions_and_protocols),
         cmocka_unit_test(each_bit_of_a_stream_changed), cmocka_unit_test(each_length_of_a_stream),
         cmocka_unit_test(records_of_elsewhere), cmocka_unit_test(records_that_are_improper),

@@ -90,10 +90,8 @@ static void a_flush_in_vain(void **state)
     assert_int_equal(hark_connection_say(w.caller.c, b, HARK_CONNECTION_MESSAGE), 0);
     hark_connection_close(w.caller.c, true);
     assert_int_equal(hark_connection_say(w.caller.c, b, 1), -ENOTCONN);
-    uv_timer_start(&w.patience, out_of_patience, 30000, 0);
-    uint64_t begun = uv_now(&w.loop);
-    while (uv_now(&w.loop) - begun < 300) (void)uv_run(&w.loop, UV_RUN_NOWAIT);
     w.caller.c = NULL;
+    pass_time(&w, 300);
     hark_connection_pause(w.called.c, false);
     until(&w, w.called.closed);
     assert_string_equal(w.called.why, "it was cut");

@@ -1,15 +1,7 @@
 /* Strangers in thousands, and a process that has no descriptors left: who is connected goes on. */
-#include <fcntl.h>
 #include <sys/resource.h>
 
 #include "relay.h"
-
-static unsigned descriptors(void)
-{
-    unsigned n = 0;
-    for (int fd = 0; fd < 4096; fd++) n += fcntl(fd, F_GETFD) >= 0;
-    return n;
-}
 
 /* Each message is answered by another. */
 static void answer(struct end *e, const uint8_t *at, size_t length)

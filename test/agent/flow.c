@@ -7,13 +7,21 @@ static void turn(struct world *w, unsigned times)
     while (times-- > 0) (void)uv_run(&w->loop, UV_RUN_NOWAIT);
 }
 
-static void for_ms(struct world *w, uint64_t milliseconds)
+/* What is said goes with the next turn of the loop, not when something else happens. */
+static void said_at_once(void **state)
 {
-    uint64_t begun = uv_now(&w->loop);
-    while (uv_now(&w->loop) - begun < milliseconds) {
-        uv_timer_start(&w->patience, out_of_patience, 30000, 0);
-        (void)uv_run(&w->loop, UV_RUN_NOWAIT);
+    (void)state;
+    struct world w;
+    world_open(&w);
+    world_meet(&w);
+    turn(&w, 10);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hark_connection_say(w.caller.c, "abc", 3), 0);
+        assert_true(hark_connection_waiting(w.caller.c) > 3);
+        turn(&w, 1);
+        assert_int_equal(hark_connection_waiting(w.caller.c), 0);
     }
+    world_close(&w);
 }
 
 static void pause_it(struct end *e)
@@ -117,7 +125,7 @@ static void paused_for_long(void **state)
     hark_connection_pause(w.caller.c, true);
     assert_int_equal(hark_connection_say(w.caller.c, b, LENGTH), 0);
     assert_int_equal(hark_connection_say(w.called.c, b, LENGTH), 0);
-    for_ms(&w, 2000);
+    pass_time(&w, 2000);
     assert_int_equal(w.caller.closed + w.called.closed, 0);
     hark_connection_pause(w.called.c, false);
     hark_connection_pause(w.caller.c, false);
@@ -135,7 +143,7 @@ static void idle_for_long(void **state)
     world_open(&w);
     w.caller.config.silent_ms = w.called.config.silent_ms = 100;
     world_meet(&w);
-    for_ms(&w, 4500);
+    pass_time(&w, 4500);
     assert_int_equal(w.caller.closed + w.called.closed, 0);
     world_close(&w);
 }
@@ -287,10 +295,10 @@ static void closed_on_its_way(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(paused_from_the_beginning),
-        cmocka_unit_test(paused_by_each), cmocka_unit_test(room), cmocka_unit_test(paused_for_long),
-        cmocka_unit_test(idle_for_long), cmocka_unit_test(cut_while_paused),
-        cmocka_unit_test(closed_in_each_event), cmocka_unit_test(closed_by_both),
-        cmocka_unit_test(closed_on_its_way)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(said_at_once),
+        cmocka_unit_test(paused_from_the_beginning), cmocka_unit_test(paused_by_each),
+        cmocka_unit_test(room), cmocka_unit_test(paused_for_long), cmocka_unit_test(idle_for_long),
+        cmocka_unit_test(cut_while_paused), cmocka_unit_test(closed_in_each_event),
+        cmocka_unit_test(closed_by_both), cmocka_unit_test(closed_on_its_way)};
     return cmocka_run_group_tests_name("flow", tests, NULL, NULL);
 }

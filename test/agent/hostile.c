@@ -1,6 +1,7 @@
 /* Strangers at real sockets: wrong keys, recordings, damage, slowness, other protocols. */
 #include <fcntl.h>
 
+#include "../../src/agent/channel.h"
 #include "relay.h"
 
 /* A stranger's socket; what it says fits the system's buffers. */
@@ -213,6 +214,54 @@ static void a_mute_listener(void **state)
     world_close(&w);
 }
 
+/* The other end, outside the loop: hears what has come, and answers it. True: it is open. */
+static bool answer(struct hark_channel *c, int fd)
+{
+    size_t length;
+    const uint8_t *at;
+    for (;;) {
+        enum hark_channel_event event = hark_channel_next(c, &at, &length);
+        if (event == HARK_CHANNEL_OPENED) return true;
+        if (event == HARK_CHANNEL_REPLY) {
+            assert_int_equal(send(fd, at, length, MSG_NOSIGNAL), length);
+            if (c->state != HARK_CHANNEL_STREAM) return false;
+            continue;
+        }
+        uint8_t *to = hark_channel_room(c, &length);
+        ssize_t n = recv(fd, to, length, 0);
+        assert_true(n > 0);
+        hark_channel_came(c, (size_t)n);
+    }
+}
+
+/* Who was busy past its own deadline looks first at what has come meanwhile, at each step. */
+static void a_busy_caller(void **state)
+{
+    (void)state;
+    enum { DEADLINE = 100 };
+    int fd = -1;
+    struct world w;
+    struct relay r;
+    struct hark_channel c;
+    world_open(&w);
+    relay_open(&r, 0);
+    w.caller.config.handshake_ms = DEADLINE;
+    hark_channel_open(&c, false, w.caller.config.key);
+    relay_call(&r, &w.caller);
+    until(&w, fd >= 0 || (fd = accept4(r.listening, NULL, NULL, SOCK_CLOEXEC)) >= 0);
+    for (bool open = false; !open;) {
+        open = answer(&c, fd);
+        uint64_t begun = uv_hrtime();
+        while (uv_hrtime() - begun < 2 * DEADLINE * 1000000ull) continue;
+        (void)uv_run(&w.loop, UV_RUN_NOWAIT);
+    }
+    assert_int_equal(w.caller.opened, 1);
+    hark_channel_close(&c);
+    close(fd);
+    relay_close(&r);
+    world_close(&w);
+}
+
 static void other_versions(void **state)
 {
     (void)state;
@@ -266,6 +315,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_wrong_key), cmocka_unit_test(two_jobs),
         cmocka_unit_test(recordings), cmocka_unit_test(each_byte_changed),
         cmocka_unit_test(slow_ones), cmocka_unit_test(a_trickle), cmocka_unit_test(a_mute_listener),
-        cmocka_unit_test(other_versions), cmocka_unit_test(room_for_a_few)};
+        cmocka_unit_test(a_busy_caller), cmocka_unit_test(other_versions),
+        cmocka_unit_test(room_for_a_few)};
     return cmocka_run_group_tests_name("strangers", tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #define HARK_TEST_AGENT_WORLD_H
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +15,6 @@
 #include <cmocka.h>
 
 #include "../../src/agent/connection.h"
-
-enum { ENDS = 4 };
 
 struct world;
 
@@ -39,6 +38,13 @@ struct world {
     struct hark_listener *listener;
     struct end caller, called;
 };
+
+static inline unsigned descriptors(void)
+{
+    unsigned n = 0;
+    for (int fd = 0; fd < 4096; fd++) n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
 
 static inline uint64_t sum_of(uint64_t sum, const uint8_t *at, size_t length)
 {
@@ -134,6 +140,20 @@ static inline struct hark_connection *world_call(struct world *w, struct end *e)
         }                                                                                          \
         uv_timer_stop(&(w)->patience);                                                             \
     } while (0)
+
+static void time_has_passed(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* For what is not to happen. */
+static inline void pass_time(struct world *w, uint64_t milliseconds)
+{
+    uv_update_time(&w->loop);
+    uint64_t begun = uv_now(&w->loop);
+    uv_timer_start(&w->patience, time_has_passed, milliseconds, 0);
+    while (uv_now(&w->loop) - begun < milliseconds) (void)uv_run(&w->loop, UV_RUN_ONCE);
+}
 
 static inline void world_meet(struct world *w)
 {

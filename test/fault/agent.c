@@ -35,11 +35,12 @@ static bool is_over(const struct end *e)
 
 /* From the call to the end; with the n-th allocation, and all after it if `on`, failed. Returns how
  * many there are. */
-static unsigned once(unsigned n, bool on)
+static unsigned once(unsigned n, bool on, const char *host)
 {
     struct world w;
     char error[200] = "", address[40];
     struct hark_connection *c;
+    const unsigned before = descriptors();
     world_open(&w);
     w.called.config.handshake_ms = w.caller.config.handshake_ms = 300;
     w.called.on_opened = w.caller.on_opened = say_all;
@@ -51,11 +52,11 @@ static unsigned once(unsigned n, bool on)
         assert_int_equal(status, -ENOMEM);
         assert_non_null(strstr(error, "cannot listen"));
     } else {
-        snprintf(address, sizeof address, "127.0.0.1:%u", hark_listener_port(w.listener));
+        snprintf(address, sizeof address, "%s:%u", host, hark_listener_port(w.listener));
         status = hark_connection_begin(&c, &w.caller.config, address, error);
         if (status < 0) {
             assert_int_equal(status, -ENOMEM);
-            assert_string_equal(error, "no memory for a connection");
+            assert_non_null(strstr(error, "memory"));
         } else {
             until(&w, is_over(&w.caller) && (is_over(&w.called) || !w.called.opened));
             until(&w,
@@ -64,16 +65,20 @@ static unsigned once(unsigned n, bool on)
     }
     unsigned count = fault_disarm();
     world_close(&w);
+    assert_int_equal(descriptors(), before);
     return count;
 }
 
 static void each_allocation(void **state)
 {
     (void)state;
+    struct world first; /* libuv keeps some descriptors from then on */
+    world_open(&first);
+    world_close(&first);
     text = some_bytes(LENGTH);
-    for (int on = 0; on < 2; on++) {
+    for (int how = 0; how < 4; how++) {
         unsigned n = 1;
-        while (once(n, on) >= n) n++;
+        while (once(n, how & 1, how & 2 ? "localhost" : "127.0.0.1") >= n) n++;
         assert_in_range(n, 10, 1000);
     }
     free(text);
