@@ -89,7 +89,7 @@ void hark_connection_release(struct hark_connection *c)
     uv_close((uv_handle_t *)&c->timer, free_connection);
 }
 
-/* It has ended by itself. `why` may be in the memory of the connection. */
+/* It has ended by itself; nothing, if it is gone already. `why` may be in its memory. */
 static void lost(struct hark_connection *c, const char *why)
 {
     enum hark_stage stage = c->stage;
@@ -234,7 +234,7 @@ static void flush(struct hark_connection *c)
     int status = hark_queue_send(&c->out, c->watch->fd);
     if (status < 0) {
         read_some(c); /* they may have ended it before */
-        if (c->stage == HARK_STAGE_OPEN || c->stage == HARK_STAGE_FLUSH) lost_by(c, status);
+        lost_by(c, status);
         return;
     }
     if (c->stage == HARK_STAGE_FLUSH && c->out.first == NULL) (void)shutdown(c->watch->fd, SHUT_WR);

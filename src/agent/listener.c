@@ -25,7 +25,6 @@ struct hark_listener {
     int fd;
     int spare; /* a descriptor to be given up when there are no others; -1: it is given up */
     uint16_t port;
-    bool closed;
     uint32_t strangers, most;
     uint64_t refused;
     struct hark_connection *first, *last; /* strangers, the oldest first */
@@ -113,7 +112,7 @@ static void on_stranger(uv_poll_t *poll, int status, int events)
 {
     struct hark_listener *l = poll->data;
     (void)events;
-    for (int i = 0; i < AT_ONCE && !l->closed; i++) {
+    for (int i = 0; i < AT_ONCE; i++) {
         int fd = status < 0 ? status : hark_socket_accept(l->fd);
         if (fd == -EAGAIN || fd == -EWOULDBLOCK) return;
         if (fd == -EINTR || fd == -ECONNABORTED) continue;
@@ -244,7 +243,6 @@ uint64_t hark_listener_refused(const struct hark_listener *l)
 
 void hark_listener_close(struct hark_listener *l)
 {
-    l->closed = true;
     while (l->first) hark_connection_release(l->first);
     uv_close((uv_handle_t *)&l->poll, let_go_of);
     uv_close((uv_handle_t *)&l->breath, let_go_of);

@@ -176,6 +176,7 @@ static void each_bit_of_a_handshake_changed(void **state)
                 if (e.caller_open) fail_msg("opened: bit %u of byte %zu", bit, at);
                 bool late = !of_caller && at >= HARK_CHANNEL_ANSWER;
                 assert_int_equal(e.listener_open, late);
+                assert_true(e.caller.why[0] || (of_caller && e.listener.why[0]));
                 end(&e);
             }
         }

@@ -107,8 +107,42 @@ static void no_descriptors(void **state)
     world_close(&w);
 }
 
+/* Not even the spare one helps: nobody is accepted for a while, and then whoever has waited. */
+static void no_spare_descriptor(void **state)
+{
+    (void)state;
+    struct world w;
+    struct rlimit was, none;
+    struct end later = {0};
+    world_open(&w);
+    w.called.on_message = answer;
+    w.caller.on_message = answer;
+    world_meet(&w);
+    assert_int_equal(hark_connection_say(w.caller.c, "ping", 4), 0);
+    end_init(&w, &later, "key");
+    for (int round = 1; round <= 2; round++) { /* the spare one comes back */
+        (void)world_call(&w, &later);
+        (void)uv_run(&w.loop, UV_RUN_NOWAIT); /* it has its socket */
+        w.called.messages = 0;
+        assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+        none = was;
+        none.rlim_cur = 3;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+        until(&w, w.called.messages > 200);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        until(&w, later.opened + later.closed == (unsigned)round);
+        assert_int_equal(hark_listener_refused(w.listener), 0);
+        assert_int_equal(later.opened, round);
+        hark_connection_close(later.c, false);
+        later.c = NULL;
+        until(&w, w.called.closed == (unsigned)round);
+    }
+    world_close(&w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_flood), cmocka_unit_test(no_descriptors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_flood), cmocka_unit_test(no_descriptors),
+        cmocka_unit_test(no_spare_descriptor)};
     return cmocka_run_group_tests_name("floods", tests, NULL, NULL);
 }
