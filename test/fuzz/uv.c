@@ -101,8 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         uint8_t b[HEAD_BYTES + 256];
         size_t n = 0, more = what % 64u;
         if (what & 0x80) { /* a head as there can be */
-            head_write(b, &(struct head){HEAD_FRAME + (what >> 6 & 1), choose(&c),
-                              choose_number(&c), choose(&c) % 4 ? 0 : choose_number(&c)});
+            head_write(
+                b, &(struct head){HEAD_FRAME + (what >> 6 & 1) + (what >> 5 & what >> 6 & 1),
+                       choose(&c), choose_number(&c), choose(&c) % 4 ? 0 : choose_number(&c)});
             n = HEAD_BYTES;
         }
         for (; more > 0; more--) b[n++] = choose(&c);

@@ -385,6 +385,15 @@ static void seal(uint8_t to[32], const struct job *job, const uint8_t *key, uint
     crypto_generichash(to, 32, text, sizeof text, key, 32);
 }
 
+static uint64_t get(const uint8_t *at, unsigned bytes)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++) value |= (uint64_t)at[i] << (8 * i);
+    return value;
+}
+
+static uint64_t has_of_us; /* so much of our stream had the end that we last joined */
+
 /* Rank 1 by hand, joined with e if `position` can be. The answer must be sealed as it should. */
 static int join_by_hand(struct end *e, const struct job *job, uint32_t inc, uint64_t position)
 {
@@ -400,7 +409,8 @@ static int join_by_hand(struct end *e, const struct job *job, uint32_t inc, uint
     say(fd, proof, PROOF);
     uint8_t welcome[PROOF];
     read_wholly(fd, welcome, PROOF, e, 1);
-    seal(right, job, e->config.key, 3, said, heard + 12, 0);
+    has_of_us = get(welcome, 8);
+    seal(right, job, e->config.key, 3, said, heard + 12, has_of_us);
     MUST(memcmp(right, welcome + 8, 32) == 0);
     return fd;
 }
@@ -417,7 +427,7 @@ static void nonsense_inside(void **state)
     (void)state;
     static const uint64_t heads[][4] = {{3, 1, 0, 0}, {0, 1, 0, 0}, {1, 0, 5, 0},
         {1, 1, UINT64_MAX, 0}, {2, 1, 0, 0}, {2, 0, 1, 0}, {1, 1, 1, 1}, {2, 0, 0, 99},
-        {1, 0x10001, 0, 0}, {0x101, 1, 0, 0}};
+        {1, 0x10001, 0, 0}, {0x101, 1, 0, 0}, {3, 0, 0, 0}, {4, 0, 0, 0}};
     struct job job;
     struct end e;
     uint8_t bytes[24];
@@ -448,14 +458,68 @@ static void a_wrong_position(void **state)
     (void)state;
     struct job job;
     struct end e;
-    uint8_t byte;
+    uint8_t byte, greeting[24], right[24];
     job_begin(&job, 2);
     open_with(&e, &job, 0, patient);
+    head(right, 2, 0, 0, 0);
     for (uint32_t inc = 0; inc < 3; inc++) {
         int fd = join_by_hand(&e, &job, inc, inc == 2 ? 0 : inc ? UINT64_MAX : 1);
         MUST(e.t->figures.refused == (inc < 2 ? inc + 1 : 2)); /* at once, with the answer */
         if (inc < 2) read_to_end(fd, &e);
-        if (inc == 2) MUST(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+        if (inc == 2) {
+            read_wholly(fd, greeting, sizeof greeting, &e, 1);
+            MUST(memcmp(greeting, right, sizeof right) == 0);
+            MUST(recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+        }
+        close(fd);
+    }
+    close_all(&e, 1, &job);
+}
+
+/* A connection that goes on in the middle of a long frame begins with a head that says whether the
+ * rest comes. Another one there can not be. */
+static void in_the_middle(void **state)
+{
+    (void)state;
+    enum { LENGTH = 140000, PART = 5000 };
+    static const uint64_t kinds[] = {2, 3, 1};
+    struct job job;
+    struct end e;
+    static uint8_t payload[LENGTH];
+    uint8_t bytes[24 + sizeof(struct label) + PART];
+    job_begin(&job, 2);
+    open_with(&e, &job, 0, patient);
+    for (uint32_t inc = 0; inc < 3; inc++) {
+        struct label label = {inc, LENGTH, sizeof label, 1, inc, 0, 0, 0};
+        fill(payload, LENGTH, inc);
+        int fd = join_by_hand(&e, &job, inc, 0);
+        head(bytes, 1, sizeof label, LENGTH, 0);
+        memcpy(bytes + 24, &label, sizeof label);
+        memcpy(bytes + 24 + sizeof label, payload, PART);
+        say(fd, bytes, sizeof bytes);
+        while (e.open_places == 0) end_poll(&e);
+        close(fd);
+        fd = join_by_hand(&e, &job, inc, 0);
+        MUST(has_of_us == sizeof bytes);
+        head(bytes, kinds[inc], kinds[inc] == 1, 0, 0);
+        say(fd, bytes, 24);
+        if (kinds[inc] == 2) say(fd, payload + PART, LENGTH - PART);
+        if (kinds[inc] != 1) { /* the next frame, where it belongs */
+            label = (struct label){10 + inc, 8, sizeof label, 1, inc, 0, 0, 0};
+            fill(payload, 8, 10 + inc);
+            head(bytes, 1, sizeof label, 8, 0);
+            say(fd, bytes, 24);
+            say(fd, (uint8_t *)&label, sizeof label);
+            say(fd, payload, 8);
+            while (end_heard(&e, 10 + inc) == 0) end_poll(&e);
+        }
+        while (e.t->figures.refused < (kinds[inc] == 1)) end_poll(&e);
+        MUST(end_heard(&e, inc) == (kinds[inc] == 2));
+        MUST(e.broken == (inc > 0) && e.open_places == (kinds[inc] == 1));
+        close(fd);
+        if (kinds[inc] == 1) continue;
+        fd = join_by_hand(&e, &job, inc, 0); /* what was withdrawn counts as heard */
+        MUST(has_of_us == 24 + sizeof label + LENGTH + 24 + sizeof label + 8);
         close(fd);
     }
     close_all(&e, 1, &job);
@@ -744,6 +808,7 @@ int main(void)
         TEST(wrong_greetings),
         TEST(nonsense_inside),
         TEST(a_wrong_position),
+        TEST(in_the_middle),
         TEST(over_the_limit),
         TEST(cut_at_every_byte),
         TEST(cut_again_and_again),

@@ -66,6 +66,7 @@ static void on_deadline(uv_timer_t *timer)
 
 void hark_uv_conn_hurry(struct conn *c)
 {
+    c->e->changed = true;
     uv_timer_start(&c->deadline, on_deadline, c->e->deadline, 0);
 }
 
@@ -106,6 +107,7 @@ void hark_uv_conn_drop(struct conn *c)
     if (c->pair && c->pair->conn == c) c->pair->conn = NULL;
     if (c->pair && c->pair->attempt == c) c->pair->attempt = NULL;
     c->state = CONN_CLOSED;
+    e->changed = true;
     hark_uv_conn_seen(c);
     unlink_conn(c);
     uv_close((uv_handle_t *)&c->watch, on_closed);
@@ -181,6 +183,7 @@ static void on_event(uv_poll_t *watch, int status, int events)
 void hark_uv_conn_watch(struct conn *c, bool writing)
 {
     c->writing = writing;
+    c->e->changed = true;
     if (c->hung) {
         hark_uv_conn_ready(c);
         return;

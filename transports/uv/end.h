@@ -82,6 +82,7 @@ struct conn {
     uint8_t *buffer;             /* BUFFER_BYTES; unread bytes are begin .. end */
     size_t begin, end, need;     /* need: so many from begin on make up what comes next */
     bool long_ones;              /* the last frame was long */
+    bool greeted;                /* the first head has come */
     uint8_t control[HEAD_BYTES]; /* a HEAD_ACK that is only half written */
     uint32_t control_left;
     uint64_t joined_at; /* how far both streams were */
@@ -95,6 +96,8 @@ struct out {        /* the stream to a peer */
     uint64_t end;   /* held .. end is the long frame that is under way, in the caller's memory */
     struct window window;
     bool is_long;          /* there is one */
+    bool at_hand;          /* and its memory may be read */
+    bool withdrawn;        /* and it never will be again: the peer is to forget what it has of it */
     struct iovec piece[5]; /* head, header, payload */
     uint8_t head[HEAD_BYTES];
     bool stalled, go; /* send() answered AGAIN; and now could go on */
@@ -167,6 +170,8 @@ struct end {
     uv_poll_t listener;
     int listen_fd;
     bool has_loop, has_listener, woken, late;
+    bool keeps_no_pointers; /* see uv.h */
+    bool changed;           /* what libuv watches and when; it learns of that when it runs */
     char unlink_path[ADDRESS_TEXT]; /* empty: nothing */
 };
 
@@ -186,6 +191,9 @@ static inline uint32_t rank_of(const struct end *e, uint32_t number)
 /* Writes what has failed into the error text; `why` is an errno, positive. Returns HARK_T_ESYSTEM.
  */
 int hark_uv_failed(struct end *e, const char *what, const char *which, int why);
+
+/* Lets libuv do what it has to, without waiting. */
+void hark_uv_run(struct end *e);
 
 /* listen.c */
 int hark_uv_listen(struct end *e, const struct address *at);
@@ -232,6 +240,8 @@ int hark_uv_send(struct hark_transport *t, struct hark_outgoing *o);
 void hark_uv_flush(struct pair *p);
 /* The peer has our stream up to `position`. False: that can not be. */
 bool hark_uv_acked(struct pair *p, uint64_t position);
+/* The first head on a new connection; the peer has our stream up to `position`. */
+void hark_uv_greet(struct pair *p, uint64_t position);
 void hark_uv_out_reset(struct pair *p);
 
 /* receive.c */

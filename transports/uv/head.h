@@ -5,6 +5,10 @@
  * Frames make up the stream of their direction, and the stream has positions: the number of its
  * bytes since the two incarnations met first. HEAD_ACK is not part of the stream; it only carries
  * `ack`, the position up to which the sender of the head has the stream of the other direction.
+ *
+ * Each connection begins with such a head, also where it goes on in the middle of a long frame. In
+ * that place it may be HEAD_WITHDRAWN: the rest of that frame never comes, its receiver gives up
+ * what it has, and the stream goes on behind it.
  */
 #ifndef HARK_UV_HEAD_H
 #define HARK_UV_HEAD_H
@@ -14,7 +18,7 @@
 #include <string.h>
 
 enum { HEAD_BYTES = 24 };
-enum { HEAD_FRAME = 1, HEAD_ACK = 2 };
+enum { HEAD_FRAME = 1, HEAD_ACK = 2, HEAD_WITHDRAWN = 3 };
 
 struct head {
     uint32_t kind;
@@ -52,7 +56,8 @@ static inline bool head_read(struct head *h, const uint8_t *from)
     h->ack = get_le(from + 16, 8);
     if (first >> 32 || h->payload > UINT64_MAX / 2) return false;
     return h->kind == HEAD_FRAME ? h->header > 0
-                                 : h->kind == HEAD_ACK && h->header == 0 && h->payload == 0;
+                                 : (h->kind == HEAD_ACK || h->kind == HEAD_WITHDRAWN) &&
+                                       h->header == 0 && h->payload == 0;
 }
 
 #endif

@@ -18,12 +18,14 @@ static void on_stranger(uv_poll_t *listener, int status, int events);
 static void on_breath(uv_timer_t *timer)
 {
     struct end *e = timer->data;
+    e->changed = true;
     if (e->has_listener) uv_poll_start(&e->listener, UV_READABLE, on_stranger);
 }
 
 /* The sockets that wait stay in the system's queue. */
 static void take_breath(struct end *e)
 {
+    e->changed = true;
     uv_poll_stop(&e->listener);
     uv_timer_start(&e->breath, on_breath, BREATH_MS, 0);
 }
@@ -88,7 +90,7 @@ int hark_uv_listen(struct end *e, const struct address *at)
     if (listen(e->listen_fd, SOMAXCONN) != 0) return listen_failed(e, at, errno);
     int status = uv_poll_init(&e->loop, &e->listener, e->listen_fd);
     if (status != 0) return listen_failed(e, at, -status);
-    e->has_listener = true;
+    e->has_listener = e->changed = true;
     e->listener.data = e;
     status = uv_poll_start(&e->listener, UV_READABLE, on_stranger);
     if (status != 0) return listen_failed(e, at, -status);

@@ -72,6 +72,7 @@ void hark_uv_pair_retry(struct pair *p)
     p->backoff = p->backoff == 0                 ? 1
                  : p->backoff < BACKOFF_MOST / 2 ? 2 * p->backoff
                                                  : BACKOFF_MOST;
+    p->e->changed = true;
     uv_timer_start(&p->retry, on_retry, p->backoff, 0);
 }
 
@@ -106,6 +107,7 @@ void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position)
     p->in.ack_due = false;
     c->joined_at = p->in.position + position;
     (void)hark_uv_acked(p, position);
+    hark_uv_greet(p, position);
     hark_uv_conn_watch(c, false);
     hark_uv_flush(p);
 }

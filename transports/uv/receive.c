@@ -143,24 +143,49 @@ static int short_frame(struct conn *c, const struct head *h)
     return 1;
 }
 
+/* Is the next byte one of a long frame? */
+static bool goes_on(const struct conn *c)
+{
+    return c->pair->in.half && c->greeted;
+}
+
+static bool fits_here(const struct conn *c, uint32_t kind)
+{
+    bool half = c->pair->in.half;
+    return kind == HEAD_ACK || (kind == HEAD_FRAME ? !half : half);
+}
+
+/* The rest of the long frame never comes. */
+static void give_up(struct pair *p)
+{
+    struct in *in = &p->in;
+    in->half = false;
+    in->position += in->length - in->got;
+    in->ack_due = true;
+    if (in->place && !in->skip) p->e->sink.broken(p->e->sink.self, &in->frame, in->place);
+}
+
 /* Takes what is whole out of the buffer. Returns how many frames arrived. The callbacks may end the
  * connection. */
 static int take(struct conn *c)
 {
     struct end *e = c->e;
     int count = 0;
-    while (c->state == CONN_JOINED && !c->pair->in.half) {
+    while (c->state == CONN_JOINED && !goes_on(c)) {
         size_t there = c->end - c->begin;
         struct head h;
         c->need = HEAD_BYTES;
         if (there < HEAD_BYTES) break;
-        if (!head_read(&h, c->buffer + c->begin) || !hark_uv_acked(c->pair, h.ack)) {
+        if (!head_read(&h, c->buffer + c->begin) || !fits_here(c, h.kind) ||
+            !hark_uv_acked(c->pair, h.ack)) {
             hark_uv_conn_refuse(c);
             break;
         }
+        c->greeted = true;
         uint64_t total = HEAD_BYTES + h.header + h.payload;
-        if (h.kind == HEAD_ACK) {
+        if (h.kind != HEAD_FRAME) {
             c->begin += HEAD_BYTES;
+            if (h.kind == HEAD_WITHDRAWN) give_up(c->pair);
         } else if (h.header > e->limit || h.payload > e->limit - h.header) {
             begin_skip(c, &h);
         } else {
@@ -178,13 +203,14 @@ static int take(struct conn *c)
 static size_t offer(struct conn *c, uint8_t **at)
 {
     struct in *in = &c->pair->in;
-    uint64_t left = in->half ? in->length - in->got : 0;
-    if (in->half && in->place) {
+    bool half = goes_on(c);
+    uint64_t left = half ? in->length - in->got : 0;
+    if (half && in->place) {
         *at = (uint8_t *)in->place + in->got;
         return (size_t)left;
     }
     if (c->begin == c->end) c->begin = c->end = 0;
-    if (in->half) { /* to be thrown away */
+    if (half) { /* to be thrown away */
         *at = c->buffer;
         return left < BUFFER_BYTES ? (size_t)left : BUFFER_BYTES;
     }
@@ -197,7 +223,7 @@ static size_t offer(struct conn *c, uint8_t **at)
     *at = c->buffer + c->end;
     room = BUFFER_BYTES - c->end;
     size_t want = c->long_ones ? READ_HEAD : READ_USUAL;
-    if (want < missing) want = missing;
+    if (want < missing || in->half) want = missing; /* what follows a greeting has its place */
     return want < room ? want : room;
 }
 
@@ -205,7 +231,6 @@ int hark_uv_receive(struct conn *c)
 {
     int count = 0;
     for (int i = 0; i < READS_MOST && c->state == CONN_JOINED; i++) {
-        struct in *in = &c->pair->in;
         uint8_t *at;
         size_t room = offer(c, &at);
         ssize_t n = recv(c->fd, at, room, MSG_DONTWAIT);
@@ -215,7 +240,7 @@ int hark_uv_receive(struct conn *c)
             hark_uv_conn_lost(c);
             break;
         }
-        if (in->half) {
+        if (goes_on(c)) {
             count += went_on(c->pair, (uint64_t)n);
         } else {
             c->end += (size_t)n;

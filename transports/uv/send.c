@@ -3,7 +3,8 @@
  * A short frame is written and then copied, so that the copy is made while the receiver already
  * reads; it is taken at once. A long one is written from where it lies, and taken when the receiver
  * has all but its last LONG_TAIL bytes, which are then copied: so little is copied, and the next
- * frame can follow without a pause.
+ * frame can follow without a pause. Where no pointers are kept (uv.h) it is written within send()
+ * only; in between nothing behind `held` can be.
  */
 #include "end.h"
 
@@ -32,12 +33,18 @@ static uint64_t write_some(struct conn *c, struct iovec *piece, int count)
     return 0;
 }
 
+/* So far the stream can be written now. */
+static uint64_t reach(const struct out *o)
+{
+    return o->is_long && !o->at_hand ? o->held : o->end;
+}
+
 /* What of the stream is to be written, in at most 7 pieces. Returns their length. */
 static uint64_t gather(const struct out *o, struct iovec piece[7], int *count)
 {
     uint64_t total = 0, skip = o->sent > o->held ? o->sent - o->held : 0;
     int n = o->sent < o->held ? window_pieces(&o->window, o->sent, o->held, piece) : 0;
-    for (int i = 0; o->is_long && i < 5; i++) {
+    for (int i = 0; o->is_long && o->at_hand && i < 5; i++) {
         if (skip >= o->piece[i].iov_len) {
             skip -= o->piece[i].iov_len;
             continue;
@@ -57,10 +64,9 @@ static void went_out(struct out *o, uint64_t bytes)
     if (o->sent > o->high) o->high = o->sent;
 }
 
-/* Between frames only, so it needs the stream to be written up to its end. */
-static void make_ack(struct pair *p)
+static void make_control(struct pair *p, uint32_t kind)
 {
-    head_write(p->conn->control, &(struct head){.kind = HEAD_ACK, .ack = p->in.position});
+    head_write(p->conn->control, &(struct head){.kind = kind, .ack = p->in.position});
     p->conn->control_left = HEAD_BYTES;
     p->in.told = p->in.position;
     p->in.ack_due = false;
@@ -79,14 +85,15 @@ static bool write_ahead(struct pair *p)
             c->control_left -= (uint32_t)write_some(c, piece, 1);
             if (c->control_left > 0) return false;
         }
-        if (o->sent < o->end) {
+        if (o->sent < reach(o)) {
             uint64_t total = gather(o, piece, &count), n = write_some(c, piece, count);
             went_out(o, n);
             if (n < total) return false;
         }
-        if (!p->in.ack_due) return true;
+        /* between frames only, so the stream must be written up to its end */
+        if (!p->in.ack_due || o->sent < o->end) return true;
         if (p->in.told == p->in.position) p->in.ack_due = false;
-        else make_ack(p);
+        else make_control(p, HEAD_ACK);
     }
 }
 
@@ -95,13 +102,21 @@ static bool long_is_over(const struct out *o)
     return o->sent == o->end && o->end - o->acked <= LONG_TAIL;
 }
 
+/* Could the next send() write more of a long frame? */
+static bool long_goes_on(const struct pair *p)
+{
+    const struct out *o = &p->out;
+    return !o->at_hand && !o->withdrawn && p->conn && !p->conn->mute && !p->conn->writing &&
+           o->sent < o->end;
+}
+
 /* wait() must not sleep when what was answered AGAIN could go on. */
 static void look_if_go(struct pair *p)
 {
     struct out *o = &p->out;
     if (!o->stalled || o->go) return;
-    o->go =
-        o->is_long ? long_is_over(o) : window_fits(o->acked, o->held, o->need, p->e->window_most);
+    if (o->is_long) o->go = long_goes_on(p) || (long_is_over(o) && !o->withdrawn);
+    else o->go = window_fits(o->acked, o->held, o->need, p->e->window_most);
     if (o->go) p->e->go++;
 }
 
@@ -127,12 +142,31 @@ void hark_uv_flush(struct pair *p)
     look_if_go(p);
 }
 
+/* The peer knows that it will not come, or has all of it. */
+static void end_withdrawn(struct out *o)
+{
+    o->window.base = o->held = o->end;
+    o->is_long = o->withdrawn = false;
+}
+
+void hark_uv_greet(struct pair *p, uint64_t position)
+{
+    struct out *o = &p->out;
+    if (o->withdrawn && position <= o->held) { /* it has never heard of it */
+        o->end = o->high = o->held;
+        o->is_long = o->withdrawn = false;
+    }
+    make_control(p, o->withdrawn ? HEAD_WITHDRAWN : HEAD_ACK);
+    if (o->withdrawn) o->sent = o->high = o->end;
+}
+
 bool hark_uv_acked(struct pair *p, uint64_t position)
 {
     struct out *o = &p->out;
     if (position > o->sent) return false;
     if (position <= o->acked) return true; /* an old frame, sent again */
     o->acked = position;
+    if (o->withdrawn && position >= o->end) end_withdrawn(o);
     look_if_go(p);
     return true;
 }
@@ -234,14 +268,16 @@ static int begin_long(
         window_grow(&o->window, o->acked, o->held, LONG_TAIL) != WINDOW_OK)
         return no_memory(p->e);
     head_of(o->head, p, f, payload);
-    pieces_of(o->piece, o->head, f);
     o->is_long = true;
     o->end += total;
     return HARK_T_OK;
 }
 
-static bool is_the_same(const struct out *o, const struct hark_outgoing *f)
+/* Is it the frame that is half sent? */
+static bool is_the_same(
+    const struct end *e, const struct out *o, const struct hark_outgoing *f, uint64_t total)
 {
+    if (e->keeps_no_pointers) return f->done > 0 && o->end - o->held == total;
     bool same = o->piece[1].iov_base == f->header.at && o->piece[1].iov_len == f->header.length;
     for (int i = 0; i < 3; i++)
         same = same && o->piece[2 + i].iov_base == f->part[i].at &&
@@ -272,15 +308,39 @@ static int end_long(struct out *o)
 static int send_long(struct pair *p, struct hark_outgoing *f, uint64_t payload, uint64_t total)
 {
     struct out *o = &p->out;
-    if (!o->is_long) {
+    bool keeps = !p->e->keeps_no_pointers, begins = !o->is_long;
+    if (begins) {
         int status = begin_long(p, f, payload, total);
         if (status != HARK_T_OK) return status;
+    }
+    if (begins || !keeps) {
+        pieces_of(o->piece, o->head, f);
+        o->at_hand = true;
         if (!p->conn) hark_uv_pair_pursue(p);
         else if (!p->conn->writing) hark_uv_flush(p);
+        o->at_hand = keeps;
     }
     if (long_is_over(o)) return end_long(o);
-    f->done = o->sent > o->held ? o->sent - o->held : 0;
+    f->done = o->sent > o->held ? o->sent - o->held : !keeps; /* it has begun, or not */
     return stall(p, 0);
+}
+
+void hark_uv_withdraw(struct hark_transport *t, struct hark_outgoing *f)
+{
+    struct end *e = (struct end *)t;
+    uint32_t number = number_of(e, f->to);
+    struct pair *p = number > e->ranks ? NULL : e->pairs[number];
+    if (!p || p->inc != f->inc || !p->out.is_long || f->done == 0) return;
+    struct out *o = &p->out;
+    f->done = 0;
+    unstall(p);
+    if (o->high <= o->held) { /* nothing of it was written */
+        o->end = o->held;
+        o->is_long = false;
+        return;
+    }
+    o->withdrawn = true;
+    if (p->conn) hark_uv_conn_lost(p->conn); /* what the peer has of it is seen when they meet */
 }
 
 int hark_uv_send(struct hark_transport *t, struct hark_outgoing *f)
@@ -299,7 +359,8 @@ int hark_uv_send(struct hark_transport *t, struct hark_outgoing *f)
     struct out *o = &p->out;
     uint64_t total = HEAD_BYTES + f->header.length + payload;
     unstall(p);
-    if (o->is_long ? !is_the_same(o, f) : f->done != 0) return HARK_T_EINVAL;
+    if (o->withdrawn) return stall(p, 0);
+    if (o->is_long ? !is_the_same(e, o, f, total) : f->done != 0) return HARK_T_EINVAL;
     int status =
         total <= SHORT_FRAME ? send_short(p, f, payload, total) : send_long(p, f, payload, total);
     if (status == HARK_T_OK) {

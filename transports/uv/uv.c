@@ -238,11 +238,17 @@ static int peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const cha
 
 /* ---- polling and sleeping -------------------------------------------------------------------- */
 
+void hark_uv_run(struct end *e)
+{
+    e->changed = false; /* what it calls may change more, which then is for the next time */
+    uv_run(&e->loop, UV_RUN_NOWAIT);
+}
+
 static int poll_end(struct hark_transport *t)
 {
     struct end *e = (struct end *)t;
     int count = 0;
-    if (!e->ready) uv_run(&e->loop, UV_RUN_NOWAIT); /* else wait() has looked just now */
+    if (!e->ready || e->changed) hark_uv_run(e); /* else wait() has looked just now */
     if (e->lost) hark_uv_bury(e);
     int ready = 0; /* not those that become ready meanwhile */
     for (const struct conn *c = e->ready; c; c = c->ready_next) ready++;
@@ -271,7 +277,7 @@ static bool something_to_do(const struct end *e)
 static int wait_end(struct hark_transport *t, int milliseconds)
 {
     struct end *e = (struct end *)t;
-    if (!something_to_do(e) && milliseconds == 0) uv_run(&e->loop, UV_RUN_NOWAIT);
+    if (milliseconds == 0 && (e->changed || !something_to_do(e))) hark_uv_run(e);
     if (!something_to_do(e) && milliseconds != 0) {
         e->late = false;
         if (milliseconds > 0) {
@@ -284,6 +290,27 @@ static int wait_end(struct hark_transport *t, int milliseconds)
     }
     e->woken = false;
     return HARK_T_OK;
+}
+
+int hark_uv_backend(const struct hark_transport *t)
+{
+    return uv_backend_fd(&((const struct end *)t)->loop);
+}
+
+int hark_uv_timeout(const struct hark_transport *t)
+{
+    return uv_backend_timeout(&((const struct end *)t)->loop);
+}
+
+bool hark_uv_has_work(const struct hark_transport *t)
+{
+    const struct end *e = (const struct end *)t;
+    return e->changed || something_to_do(e);
+}
+
+void hark_uv_keep_no_pointers(struct hark_transport *t)
+{
+    ((struct end *)t)->keeps_no_pointers = true;
 }
 
 static void wake(struct hark_transport *t)

@@ -33,4 +33,20 @@
 
 extern const struct hark_transport_ops hark_uv_transport;
 
+/* For a transport of which this one is a part: it sleeps in another way, and lends memory. */
+
+/* A descriptor that can be read when libuv has something to do; it may be watched by another
+ * thread. It does not show what hark_uv_has_work() tells, nor timers. */
+int hark_uv_backend(const struct hark_transport *t);
+/* Milliseconds until a timer is due; -1: there is none. */
+int hark_uv_timeout(const struct hark_transport *t);
+/* poll() or wait() has something to do that the descriptor does not show. */
+bool hark_uv_has_work(const struct hark_transport *t);
+/* From now on no pointer into a frame is kept between two calls of send(): what is left of a long
+ * frame is written within send() only, which is to be called again whenever it may go on. */
+void hark_uv_keep_no_pointers(struct hark_transport *t);
+/* As withdraw() of a transport, where no pointers are kept. But if all of the frame was written by
+ * then, it may still arrive. */
+void hark_uv_withdraw(struct hark_transport *t, struct hark_outgoing *frame);
+
 #endif
