@@ -23,11 +23,12 @@ struct out { /* to one receiver; made with the first frame */
     union {
         struct {
             bool half;
-            bool small; /* the frame goes in small records: memory is short */
-            bool gone;  /* the receiver has closed */
-            bool fence; /* see bell_ring() */
+            bool small;  /* the frame goes in small records: memory is short */
+            bool gone;   /* the receiver has closed */
+            bool fence;  /* see bell_ring() */
+            bool beside; /* frames to it go to e->beside first */
         };
-        uint32_t seldom; /* any of these */
+        uint64_t seldom; /* any of these */
     };
     bool wants; /* it was told so: out_want() */
 };
@@ -56,9 +57,20 @@ struct in { /* from one sender; made when its ring is found */
     uint32_t header_room;
 };
 
+/* For a transport of which this one is a part, and the end of which is this one's, with other
+ * functions in its head. */
+struct beside {
+    /* Asked before the first frame to an incarnation, as long as none has gone through shared
+     * memory, and while out.beside is set. Returns SEND_NEAR: the frame is to go through shared
+     * memory; or what send() is to return, and then has seen to the frame itself. */
+    int (*send)(struct hark_transport *t, struct hark_outgoing *frame);
+};
+enum { SEND_NEAR = 100 };
+
 struct end {
     struct hark_transport head;
     struct hark_sink sink;
+    struct beside *beside; /* NULL: there is nothing beside shared memory */
     struct bell *bell;
     uint32_t seen; /* of bell->announced */
     uint32_t in_count;

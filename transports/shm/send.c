@@ -408,14 +408,21 @@ static inline uint64_t payload_length(const struct end *e, const struct hark_out
     return length;
 }
 
+/* Of find_out(): the frame has been sent already. */
+enum { SENT_BESIDE = 4 };
+
 /* Makes e->out[number] the one to incarnation o->inc. */
-static int find_out(struct end *e, uint32_t number, const struct hark_outgoing *o)
+static int find_out(struct end *e, uint32_t number, struct hark_outgoing *o)
 {
     if (o->inc == UINT32_MAX) return HARK_T_EINVAL;
     if (o->inc < e->known[number]) return HARK_T_EGONE;
     if (o->inc > e->known[number]) {
         int status = e->head.ops->peer(&e->head, o->to, o->inc, NULL);
         if (status != HARK_T_OK) return status;
+    }
+    if (e->beside) {
+        int status = e->beside->send(&e->head, o);
+        if (status != SEND_NEAR) return status == HARK_T_OK ? SENT_BESIDE : status;
     }
     if (o->done) return HARK_T_EGONE; /* its first half went to an end that is no more */
     return out_make(e, number, (struct process){o->to, o->inc});
@@ -466,7 +473,9 @@ static inline void taken(
 HARK_COLD int send_seldom(struct end *e, struct out *out, struct hark_outgoing *o, uint64_t length)
 {
     struct lent_place place;
-    int status = SEND_OTHERWISE;
+    int status = out->beside ? e->beside->send(&e->head, o) : SEND_NEAR;
+    if (status != SEND_NEAR) return status;
+    status = SEND_OTHERWISE;
     if (out->gone) {
         if (out->offer) shm_withdraw(&e->head, o);
         return HARK_T_EGONE;
@@ -498,7 +507,7 @@ int shm_send(struct hark_transport *t, struct hark_outgoing *o)
     struct out *out = e->out[number];
     if (__builtin_expect(!out || out->to.inc != o->inc, 0)) {
         status = find_out(e, number, o);
-        if (status != HARK_T_OK) return status;
+        if (status != HARK_T_OK) return status == SENT_BESIDE ? HARK_T_OK : status;
         out = e->out[number];
     }
     if (out->turn != e->turn) {
