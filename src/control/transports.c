@@ -3,12 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../../transports/mixed/mixed.h"
 #include "../../transports/shm/shm.h"
 #include "../../transports/uv/uv.h"
 
 /* Every transport that can carry a job, a line each. */
 static const struct hark_transport_ops *const transports[] = {
-    &hark_shm_transport, &hark_uv_transport};
+    &hark_shm_transport, &hark_uv_transport, &hark_mixed_transport};
 
 const struct hark_transport_ops *hark_transport_at(unsigned i)
 {

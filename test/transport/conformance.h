@@ -15,6 +15,9 @@ struct conformance_transport {
     bool stops;     /* poll() ends with the frame at which the sink says that it has enough */
     uint64_t chunk; /* sizes one below, at and above it are tried; 0: 32 KiB */
     bool ghosts;    /* what a dead incarnation has half sent may still arrive whole: no news.c */
+    /* Does what `from` has sent to `to` and is still in its memory die with it? NULL: no, others
+     * read it there. */
+    bool (*loses)(uint32_t from, uint32_t to);
     /* Around the whole program, before it opens or closes anything. NULL: nothing to do. `argument`
      * is NULL, or this is a program that a test of streams.c has begun. */
     void (*start)(char **argument);

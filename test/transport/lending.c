@@ -167,7 +167,8 @@ static void owner_killed(void **state)
         }
         int status;
         MUST(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-        if (!told) until_count(&e, 4, &e, 1);
+        bool lost = conformance_subject.loses && conformance_subject.loses(0, 1);
+        if (!told && !lost) until_count(&e, 4, &e, 1);
         end_open(&next, &job, 0, 1); /* takes away what the former lent */
         if (told) {                  /* the pieces are gone, and nobody has told us yet: no harm */
             end_poll(&e);
@@ -175,7 +176,7 @@ static void owner_killed(void **state)
         }
         MUST(e.t->ops->peer(e.t, 0, 1, next.t->ops->address(next.t)) == HARK_T_OK);
         end_poll(&e);
-        MUST(e.count == (told ? 0 : 4));
+        MUST(lost ? e.count <= 4 && e.open_places == 0 : e.count == (told ? 0 : 4));
         end_close(&next);
         end_close(&e);
         job_end(&job);
@@ -200,13 +201,13 @@ static void who_keeps_up(void **state)
         MUST(ops->behind(e[0].t, 1) == 1);
         MUST(ops->wait(e[0].t, 0) == HARK_T_OK);
         MUST(ops->behind(e[0].t, 1) == 0);
-        until_count(&e[1], 2 * id + 1, &e[1], 1);
+        until_count(&e[1], 2 * id + 1, e, 2);
         MUST(ops->behind(e[1].t, 0) == 0);
         send_wholly(&e[0], 1, 0, 2 * id + 1, 0, 10, e, 2);
         MUST(ops->behind(e[0].t, 1) == 1);
-        until_count(&e[1], 2 * id + 2, &e[1], 1);
+        until_count(&e[1], 2 * id + 2, e, 2);
         send_wholly(&e[1], 0, 0, 1000 + id, 0, 10, e, 2);
-        until_count(&e[0], id + 1, &e[0], 1);
+        until_count(&e[0], id + 1, e, 2);
         MUST(ops->behind(e[0].t, 1) == 0);
         MUST(ops->wait(e[0].t, 0) == HARK_T_OK);
         MUST(ops->behind(e[0].t, 1) == 0);

@@ -1,0 +1,39 @@
+/* mixed.h: one transport over two: shared memory between processes of one host, sockets between
+ * hosts.
+ *
+ * An address is "HOST ADDRESS", for example "h3 tcp:10.0.0.3:41234". HOST is one word, 1 .. 15 of
+ * [A-Za-z0-9-]: processes that say the same word are on one host and share its /dev/shm. ADDRESS is
+ * one of uv.h. config.address says both, with what to listen on; NULL: host h0, and ADDRESS is what
+ * sockets choose without one. address() has the port that the system chose.
+ *
+ * Where a peer is, peer() tells with its address. Until then frames for it are kept: those of up to
+ * 128 KiB, 1 MiB for each peer; for longer ones send() answers HARK_T_AGAIN. The next incarnation
+ * of a peer may be on another host. One incarnation stays where it is: peer() refuses another host
+ * for it.
+ *
+ * What is between two processes of one host is as in shm.h, and costs a message nothing more. A
+ * frame to another host is as in uv.h, but for this: what is lent is sent from where it lies, taken
+ * at once, and not copied; of other frames nothing is read but within send(). When a frame on its
+ * way to another host is withdrawn, the rest of it never comes; but if all of it was written by
+ * then, it may still arrive.
+ *
+ * The segments in /dev/shm belong to the job "JOB-HOST", so the hosts of a job may share a machine;
+ * together that is at most 40 characters. Sockets belong to JOB. sweep(JOB, directory) is for a job
+ * without addresses: it removes the segments of JOB-h0 and the sockets in `directory`. With
+ * addresses, call sweep("JOB-HOST", directory) for each HOST where it was. Either leaves other
+ * hosts alone. No job may be named as another one's JOB-HOST.
+ *
+ * A process whose peers may be on other hosts (it has config.address, or was told of such a peer)
+ * has a thread more. It sleeps until something comes from other hosts, and wakes who is in wait().
+ *
+ * option[0], [1]: as option[0], [1] of shm.h (ring, spin). option[2]: as option[0] of uv.h, up to
+ * 3600000 (handshake-ms). option[3]: as option[2] of uv.h (window).
+ */
+#ifndef HARK_TRANSPORTS_MIXED_H
+#define HARK_TRANSPORTS_MIXED_H
+
+#include "hark/transport.h"
+
+extern const struct hark_transport_ops hark_mixed_transport;
+
+#endif
