@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Instructions of one send and one receive whose message is already there, by layer (callgrind).
 
-instructions.py BUILD [--size BYTES] [--window N] [--transport shm|uv] [--mpi mpich|openmpi] [--top N] [--keep DIRECTORY]
+instructions.py BUILD [--size BYTES] [--window N] [--transport shm|uv|mixed] [--mpi mpich|openmpi] [--top N] [--keep DIRECTORY]
                 [--no-checkpoints] [--no-digest] [--total] [PROTOCOL[=CLUSTERS] | mpich | openmpi]...
 
 BUILD is a build directory with debugging information (-Ddebug=true): callgrind needs it to tell files apart.
@@ -103,7 +103,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--size", type=int, default=8)
     parser.add_argument("--window", type=int, default=1)
-    parser.add_argument("--transport", choices=["shm", "uv"], default="shm")
+    parser.add_argument("--transport", choices=["shm", "uv", "mixed"], default="shm")
     parser.add_argument("--mpi", choices=["mpich", "openmpi"])
     parser.add_argument("--top", type=int, default=0)
     parser.add_argument("--keep")

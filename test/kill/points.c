@@ -4,7 +4,8 @@
  * file PLACE/point, and when it happens there is PLACE/hit. With -MS in place of SIGNAL it sleeps
  * so long, each time, and there may be several of these with commas between. HARK_RELAY=SOCKET: the
  * transport listens on TCP, and others are told the address that the relay at SOCKET gives for it
- * (relay.c). */
+ * (relay.c). HARK_HOSTS=WORD:COUNT: each incarnation is on one of so many hosts, WORD-0 and so on,
+ * as the number of its process has it. */
 #include "../../src/driver/point.h"
 
 #include <fcntl.h>
@@ -76,6 +77,13 @@ void hark_point(const char *name, uint32_t rank)
 
 const char *hark_point_listen(void)
 {
+    static char host[64];
+    const char *hosts = getenv("HARK_HOSTS"), *count = hosts ? strchr(hosts, ':') : NULL;
+    if (count) {
+        snprintf(host, sizeof host, "%.*s-%d tcp:127.0.0.1:0", (int)(count - hosts), hosts,
+            (int)getpid() % atoi(count + 1));
+        return host;
+    }
     return getenv("HARK_RELAY") ? "tcp:127.0.0.1:0" : NULL;
 }
 
