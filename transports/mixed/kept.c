@@ -160,8 +160,10 @@ static int near_now(struct mixed *m, uint32_t number, struct hark_outgoing *o)
     m->pumping = true;
     int status = shm_send(&m->e->head, o);
     m->pumping = false;
-    /* what it may have half is to be gone on with before anything else */
-    if (status == HARK_T_AGAIN && m->e->out[number]) m->e->out[number]->beside = true;
+    if (status != HARK_T_AGAIN) return status;
+    /* what the receiver may have half is to be gone on with before anything else */
+    if (m->e->out[number]) m->e->out[number]->beside = true;
+    look_again(m);
     return status;
 }
 

@@ -231,20 +231,21 @@ static int poll_far(struct mixed *m)
     return count;
 }
 
-/* The next poll() is to come here too; or the thread is to say when. */
-static void look_or_watch(struct mixed *m)
+/* The next poll() is to come here too; or the thread is to say when. `left_out`: the other hosts
+ * were not heard this time. */
+static void look_or_watch(struct mixed *m, bool left_out)
 {
-    bool fired = m->watch.runs && atomic_load(&m->watch.fired);
-    if (m->near > 0 || m->e->head.enough || m->trouble) look_again(m);
+    if (m->near > 0 || m->trouble) look_again(m);
     if (!m->watch.runs) return;
-    if (hark_uv_has_work(m->uv) || (fired && m->hot > 0)) look_again(m);
+    bool hot = m->hot > 0 && atomic_load(&m->watch.fired);
+    if (left_out || hot || hark_uv_has_work(m->uv)) look_again(m);
     else hark_mixed_watch_arm(m);
 }
 
 static int poll_both(struct mixed *m)
 {
     int count = 0, status = m->trouble;
-    bool far = m->far_first = !m->far_first;
+    bool left_out = true, far = m->far_first = !m->far_first;
     (void)atomic_exchange(&m->watch.look, 0);
     m->trouble = 0;
     m->e->head.enough = false;
@@ -252,10 +253,11 @@ static int poll_both(struct mixed *m)
         int n = far ? poll_far(m) : shm_poll(&m->e->head);
         if (n < 0) status = n;
         else count += n;
+        if (far) left_out = false;
     }
     if (status == 0) status = hark_mixed_pump_all(m);
     if (count > 0) m->trouble = status;
-    look_or_watch(m);
+    look_or_watch(m, left_out);
     return count == 0 && status < 0 ? status : count;
 }
 

@@ -248,7 +248,7 @@ static int poll_end(struct hark_transport *t)
 {
     struct end *e = (struct end *)t;
     int count = 0;
-    if (!e->ready || e->changed) hark_uv_run(e); /* else wait() has looked just now */
+    if (!e->ready) hark_uv_run(e); /* else wait() has looked just now */
     if (e->lost) hark_uv_bury(e);
     int ready = 0; /* not those that become ready meanwhile */
     for (const struct conn *c = e->ready; c; c = c->ready_next) ready++;
