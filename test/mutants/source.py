@@ -39,7 +39,8 @@ import changes
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-FOLDERS = ('src/agent', 'src/control', 'src/driver', 'src/process', 'src/store', 'src/supervisor', 'transports/shm', 'transports/uv')
+FOLDERS = ('src/agent', 'src/control', 'src/driver', 'src/process', 'src/store', 'src/supervisor', 'transports/shm', 'transports/uv',
+           'transports/mixed')
 REASONS = ('equivalent', 'speed', 'safety', 'sanitizer')
 LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/agent/libhark_agent.a', 'src/supervisor/libhark_supervisor.a')
 
@@ -56,6 +57,8 @@ SECONDS = {
     'run_errors': 1.5, 'hark store': 1.6, 'signals': 5.5, 'what a replay puts off': 2.5,
     'a replay that goes astray': 5, 'master and workers': 4,
     'rollback': 5, 'transport uv unix': 5, 'transport shm': 5, 'transport uv tcp': 6.5, 'transport uv own': 7.5,
+    'transport mixed_own': 1, 'transport mixed_ways': 4, 'transport mixed, two hosts': 12, 'transport mixed, a host each': 14,
+    'transport mixed, one host': 10, 'processes on several hosts': 30,
     'log of a team': 7, 'store': 0.5, 'store by blocks': 2, 'incremental checkpoints': 20, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
     'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33, 'memory': 42,
     'kill matrix, a sample': 50,
@@ -85,6 +88,8 @@ KNOW = (
     ('transports/shm/', ('transport shm_ring', 'transport shm_sleep', 'transport shm_gone', 'transport shm_direct', 'transport shm',
                          'transport shm_room', 'streams faults', *RUNS)),
     ('transports/uv/', ('transport uv unix', 'transport uv own', 'transport uv tcp', 'streams faults', *RUNS)),
+    ('transports/mixed/', ('transport mixed_own', 'transport mixed_ways', 'transport mixed, two hosts', 'transport mixed, a host each',
+                           'transport mixed, one host', 'processes on several hosts', *RUNS)),
     ('src/control/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/agent/', ('agent channel', 'agent hostile', 'agent names', 'agent faults', 'agent connection', 'agent cut', 'agent flow', 'agent flood', 'janitor',
