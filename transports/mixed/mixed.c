@@ -3,6 +3,7 @@
 #include "inside.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -269,13 +270,28 @@ static int poll_end(struct hark_transport *t)
     return shm_poll(t);
 }
 
+static void run_far(struct mixed *m)
+{
+    (void)hark_mixed_after(m, hark_uv_transport.wait(m->uv, 0)); /* without sleeping */
+}
+
+/* An answer from another host may come soon after the last frame from there, and to be woken for it
+ * takes two switches, to the thread and from there. */
+static void look_a_while(struct mixed *m)
+{
+    for (; m->hot > 0 && !hark_uv_has_work(m->uv) && !shm_has_work(m->e); m->hot--) {
+        sched_yield();
+        run_far(m);
+    }
+    m->hot = 0;
+}
+
 /* True if nothing comes from other hosts but what the thread will tell. */
 static bool may_sleep(struct mixed *m)
 {
     bool told = atomic_exchange(&m->watch.look, 0) || atomic_load(&m->watch.fired);
-    m->hot = 0;
-    if (told || hark_uv_has_work(m->uv))
-        (void)hark_mixed_after(m, hark_uv_transport.wait(m->uv, 0)); /* without sleeping */
+    if (told || hark_uv_has_work(m->uv)) run_far(m);
+    if (atomic_load(&m->watch.fired)) look_a_while(m);
     bool may = !hark_uv_has_work(m->uv);
     if (may) hark_mixed_watch_arm(m);
     if (!may || m->near > 0 || m->trouble) look_again(m);

@@ -126,6 +126,10 @@ int end_failed(struct end *e, const char *what, const char *which, int why);
  * ENOSPC and EFBIG it is said what helps. */
 int end_no_memory(struct end *e, const char *what, const char *which, uint64_t bytes, int why);
 
+/* shm.c */
+/* wait() would not sleep now. */
+bool shm_has_work(struct end *e);
+
 /* send.c */
 int shm_send(struct hark_transport *t, struct hark_outgoing *frame);
 int shm_behind(const struct hark_transport *t, uint32_t rank);

@@ -46,6 +46,7 @@
 #define shm_send             hark_shm_send
 #define shm_behind           hark_shm_behind
 #define shm_poll             hark_shm_poll
+#define shm_has_work         hark_shm_has_work
 #define shm_withdraw         hark_shm_withdraw
 #define direct_now           hark_shm_direct_now
 #define direct_open          hark_shm_direct_open

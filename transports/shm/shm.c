@@ -253,6 +253,11 @@ static bool something_to_do(struct end *e)
     return atomic_load_explicit(&e->woken, memory_order_relaxed) != 0;
 }
 
+bool shm_has_work(struct end *e)
+{
+    return something_to_do(e);
+}
+
 static inline void pause_a_little(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
