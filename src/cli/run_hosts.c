@@ -264,7 +264,7 @@ int run_hosts_complete(struct run_arguments *a)
     status = h->file ? read_hosts(h) : read_slurm(h, nodes);
     if (status == 0 && h->launcher == NULL)
         status = usual_launcher(h, slurm && !h->file ? nodes : NULL);
-    if (status == 0 && !a->transport_given) a->o.transport = hark_transport_named("uv");
+    if (status == 0 && !a->transport_given) a->o.transport = hark_transport_of_hosts();
     if (status == 0) status = suits(a);
     a->o.host = h->host;
     a->o.hosts = h->count;

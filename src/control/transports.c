@@ -27,8 +27,15 @@ bool hark_transport_between_hosts(
     const struct hark_transport_ops *t, uint32_t host, const char *address, char listen[200])
 {
     const bool six = strchr(address, ':') != NULL;
-    if (t != &hark_uv_transport) return false;
-    (void)host;
-    snprintf(listen, 200, six ? "tcp:[%.100s]:0" : "tcp:%.100s:0", address);
+    const bool mixed = t == &hark_mixed_transport;
+    char name[16] = "";
+    if (t != &hark_uv_transport && !mixed) return false;
+    if (mixed) snprintf(name, sizeof name, "h%u ", host);
+    snprintf(listen, 200, six ? "%stcp:[%.100s]:0" : "%stcp:%.100s:0", name, address);
     return true;
+}
+
+const struct hark_transport_ops *hark_transport_of_hosts(void)
+{
+    return &hark_mixed_transport;
 }

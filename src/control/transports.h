@@ -9,6 +9,8 @@ const struct hark_transport_ops *hark_transport_named(const char *name);
 /* The i-th, NULL behind the last. */
 const struct hark_transport_ops *hark_transport_at(unsigned i);
 
+/* The usual one for a job of several hosts. */
+const struct hark_transport_ops *hark_transport_of_hosts(void);
 /* What a transport between hosts listens on in a process of host number `host`, whose address is
  * `address` (IPv4 or IPv6, numeric). False: it does not go from host to host. */
 bool hark_transport_between_hosts(
