@@ -70,6 +70,19 @@ static struct hark_connection *call_name(struct world *w, const char *name)
     return c;
 }
 
+/* The first that this program does: nobody has made libsodium ready yet. */
+static void a_caller_alone(void **state)
+{
+    (void)state;
+    struct world w;
+    struct hark_connection *c;
+    char error[200];
+    world_open(&w);
+    assert_int_equal(hark_connection_begin(&c, &w.caller.config, "127.0.0.1:1", error), 0);
+    until(&w, w.caller.closed);
+    world_close(&w);
+}
+
 /* Nobody at the first, somebody mute at the second, another version at the third: and then the one
  * that is meant, or nobody. */
 static void several(void **state)
@@ -143,7 +156,7 @@ static void no_answer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(several), cmocka_unit_test(none), cmocka_unit_test(no_answer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_caller_alone), cmocka_unit_test(several),
+        cmocka_unit_test(none), cmocka_unit_test(no_answer)};
     return cmocka_run_group_tests_name("names", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Mutants of the sources: a line of driver, processes, supervisor, store or a transport is changed, and some test must notice.
+"""Mutants of the sources: a line of driver, processes, supervisor, agents, store or a transport is changed, and some test must notice.
 
     source.py [-n COUNT] [-s SEED] [-j JOBS] [--trust] [--list] [--sample | --explained] [FILE[:LINE]...]
 
