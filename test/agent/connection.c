@@ -91,7 +91,7 @@ static void a_flush_in_vain(void **state)
     hark_connection_close(w.caller.c, true);
     assert_int_equal(hark_connection_say(w.caller.c, b, 1), -ENOTCONN);
     w.caller.c = NULL;
-    pass_time(&w, 300);
+    (void)pass_time(&w, 300);
     hark_connection_pause(w.called.c, false);
     until(&w, w.called.closed);
     assert_string_equal(w.called.why, "it was cut");

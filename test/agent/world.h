@@ -145,13 +145,15 @@ static void time_has_passed(uv_timer_t *timer)
     (void)timer;
 }
 
-/* For what is not to happen. */
-static inline void pass_time(struct world *w, uint64_t milliseconds)
+/* For what is not to happen. Returns how often the loop has found something to do. */
+static inline unsigned pass_time(struct world *w, uint64_t milliseconds)
 {
+    unsigned turns = 0;
     uv_update_time(&w->loop);
     uint64_t begun = uv_now(&w->loop);
     uv_timer_start(&w->patience, time_has_passed, milliseconds, 0);
-    while (uv_now(&w->loop) - begun < milliseconds) (void)uv_run(&w->loop, UV_RUN_ONCE);
+    for (; uv_now(&w->loop) - begun < milliseconds; turns++) (void)uv_run(&w->loop, UV_RUN_ONCE);
+    return turns;
 }
 
 static inline void world_meet(struct world *w)
