@@ -8,6 +8,8 @@
 
 #include "world.h"
 
+enum { SILENT = 400 }; /* milliseconds */
+
 static bool set_link(bool up)
 {
     struct ifreq r = {.ifr_name = "lo", .ifr_flags = up ? IFF_UP | IFF_RUNNING : 0};
@@ -22,11 +24,14 @@ static void cut(bool said)
     struct world w;
     world_open(&w);
     assert_true(set_link(true));
-    w.caller.config.silent_ms = w.called.config.silent_ms = 400;
+    w.caller.config.silent_ms = w.called.config.silent_ms = SILENT;
     world_meet(&w);
+    (void)pass_time(&w, 700); /* that nothing was said before is no silence of the other */
     assert_true(set_link(false));
+    const uint64_t begun = uv_now(&w.loop);
     if (said) assert_int_equal(hark_connection_say(w.caller.c, "lost", 4), 0);
     until(&w, w.caller.closed);
+    if (said) assert_true(uv_now(&w.loop) - begun >= SILENT);
     until(&w, w.called.closed);
     assert_string_equal(w.caller.why, "the other host does not answer");
     assert_string_equal(w.called.why, "the other host does not answer");
