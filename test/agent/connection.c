@@ -1,4 +1,8 @@
 /* Messages over real sockets: sizes, addresses, ends. */
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include "world.h"
 
 /* Both ways, and each comes once, whole and in order. */
@@ -207,6 +211,62 @@ static void a_listener_goes(void **state)
     world_close(&w);
 }
 
+/* Programs that are started do not get them, and one that nobody accepts holds up nothing. */
+static void descriptors_of_sockets(void **state)
+{
+    (void)state;
+    static bool others[4096];
+    struct world w;
+    for (int fd = 0; fd < 4096; fd++) others[fd] = fcntl(fd, F_GETFD) >= 0;
+    world_open(&w);
+    world_meet(&w);
+    unsigned sockets = 0;
+    for (int fd = 3; fd < 4096; fd++) {
+        int type;
+        socklen_t length = sizeof type;
+        if (others[fd] || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 ||
+            type != SOCK_STREAM)
+            continue;
+        length = sizeof type;
+        if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &type, &length) != 0 || type != AF_INET) continue;
+        sockets++;
+        assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+        assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    }
+    assert_int_equal(sockets, 3);
+    world_close(&w);
+}
+
+static void a_full_backlog(void **state)
+{
+    (void)state;
+    enum { FULL = 4 };
+    struct world w;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof a;
+    int listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd[FULL];
+    assert_int_equal(bind(listening, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(listening, 0), 0);
+    assert_int_equal(getsockname(listening, (struct sockaddr *)&a, &length), 0);
+    for (int i = 0; i < FULL; i++) {
+        fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)connect(fd[i], (struct sockaddr *)&a, sizeof a);
+    }
+    char address[40], error[200];
+    struct hark_connection *c;
+    world_open(&w);
+    w.caller.config.handshake_ms = 50;
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(a.sin_port));
+    uint64_t begun = uv_hrtime();
+    assert_int_equal(hark_connection_begin(&c, &w.caller.config, address, error), 0);
+    until(&w, w.caller.closed);
+    assert_non_null(strstr(w.caller.why, ": no answer in time"));
+    assert_true(uv_hrtime() - begun < 60000000000u); /* the system would have tried for longer */
+    for (int i = 0; i < FULL; i++) close(fd[i]);
+    close(listening);
+    world_close(&w);
+}
+
 static void owners(void **state)
 {
     (void)state;
@@ -225,6 +285,7 @@ int main(void)
         cmocka_unit_test(many_small_ones), cmocka_unit_test(an_orderly_end),
         cmocka_unit_test(a_cut), cmocka_unit_test(a_flush_in_vain), cmocka_unit_test(addresses),
         cmocka_unit_test(addresses_that_are_none), cmocka_unit_test(nobody_there),
-        cmocka_unit_test(a_listener_goes), cmocka_unit_test(owners)};
+        cmocka_unit_test(a_listener_goes), cmocka_unit_test(descriptors_of_sockets),
+        cmocka_unit_test(a_full_backlog), cmocka_unit_test(owners)};
     return cmocka_run_group_tests_name("connections", tests, NULL, NULL);
 }
