@@ -243,7 +243,7 @@ static void look_or_watch(struct mixed *m, bool left_out)
     else hark_mixed_watch_arm(m);
 }
 
-static int poll_both(struct mixed *m)
+HARK_COLD int poll_both(struct mixed *m)
 {
     int count = 0, status = m->trouble;
     bool left_out = true, far = m->far_first = !m->far_first;
