@@ -11,17 +11,18 @@
  * of a peer may be on another host. One incarnation stays where it is: peer() refuses another host
  * for it.
  *
- * What is between two processes of one host is as in shm.h, and costs a message nothing more. A
- * frame to another host is as in uv.h, but for this: what is lent is sent from where it lies, taken
- * at once, and not copied; of other frames nothing is read but within send(). When a frame on its
- * way to another host is withdrawn, the rest of it never comes; but if all of it was written by
- * then, it may still arrive.
+ * What is between two processes of one host is as in shm.h; all that it costs more is that poll()
+ * looks at a word, whether there is something from other hosts. A frame to another host is as in
+ * uv.h, but for this: what is lent is sent from where it lies, taken at once, and not copied; of
+ * other frames nothing is read but within send(). When a frame on its way to another host is
+ * withdrawn, the rest of it never comes; but if all of it was written by then, it may still arrive.
  *
  * The segments in /dev/shm belong to the job "JOB-HOST", so the hosts of a job may share a machine;
  * together that is at most 40 characters. Sockets belong to JOB. sweep(JOB, directory) is for a job
  * without addresses: it removes the segments of JOB-h0 and the sockets in `directory`. With
  * addresses, call sweep("JOB-HOST", directory) for each HOST where it was. Either leaves other
- * hosts alone. No job may be named as another one's JOB-HOST.
+ * hosts alone: a dot ends the job in the names of segments and sockets. But a job that is named as
+ * another one's JOB-HOST would be taken for it.
  *
  * A process whose peers may be on other hosts (it has config.address, or was told of such a peer)
  * has a thread more. It sleeps until something comes from other hosts, and wakes who is in wait().
