@@ -1,0 +1,208 @@
+# Pretend hosts on this machine, for shell tests to source: each has a network, processes, /proc, /dev/shm, /tmp, /var/tmp, /run, a name
+# and an /etc/hosts of its own, and its power can be cut.
+#
+#   hosts_allowed               whether this machine permits it; if not, says why in one line
+#   hosts_begin N [DIR]         h1 .. hN, up. HARK_HOSTS is DIR then. Whatever ends the shell that called it ends the hosts
+#   hosts_end                   all are gone when it returns, and what was in DIR
+#   on HOST CMD...              runs CMD in HOST, in this folder if HOST has it; its input, output and status pass through
+#   power_cut HOST, power_on HOST
+#   link_down HOST, link_up HOST
+#   half_open HOST deaf|mute    nothing comes to it, or nothing from it
+#   loss HOST PERCENT [MS]      so many of all packets to it and from it are lost, the others late by MS
+#   partition "h1 h2" "h3" ...  hosts reach those of their own group only; a host that is not named reaches nobody of them
+#   heal                        undoes half_open, loss and partition
+#   HOSTS_SEEN                  before hosts_begin: folders that the hosts' own /tmp would hide, such as a build there
+#   until_true SECONDS CMD...   tries until CMD succeeds
+#
+# What a host has of the machine: all files except those named above. DIR/shared is the shared file system, the same path for all and
+# here; /local is the host's own disk, here DIR/hN/local, and outlives its power.
+#
+# How it ends. The "room" is a PID namespace with all hosts' in it: when its first process dies, the kernel ends all others, and with
+# them go their mounts and links, which nobody else has seen. The room dies with the shell that called hosts_begin (PR_SET_PDEATHSIG).
+# The files are removed by a process that waits for the end of the room: it reads a pipe that the room has open.
+hosts_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+hosts_patience=${HOSTS_PATIENCE:-20} # seconds until what should happen is given up
+
+hosts_bad() { echo "hosts: $*" >&2; return 2; }
+
+until_true() { # seconds, command...
+  local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)); shift
+  until "$@"; do
+    [ "${EPOCHREALTIME/[.,]/}" -lt $end ] || return 1
+    sleep 0.01
+  done
+}
+
+hosts_allowed() {
+  local tool said
+  for tool in ip tc unshare nsenter setpriv setsid mount pivot_root python3; do
+    command -v $tool >/dev/null || { echo "no pretend hosts here: there is no $tool"; return 1; }
+  done
+  said=$(unshare --net --mount --pid --ipc --uts --fork --kill-child -- sh -ec 'mount -t proc proc /proc; mount -t tmpfs tmpfs /dev/shm
+    ip link add lan type bridge; ip link add name a type veth peer name b' 2>&1) && return 0
+  echo "no pretend hosts here, namespaces and links may not be made: $(echo "$said" | head -n 1)"
+  return 1
+}
+
+hosts_room() { nsenter --target "$(<"$HARK_HOSTS/room")" --net -- "$@"; } # a command where the switch is
+
+hosts_number() { # of a name; says nothing if there is no such host
+  local n=${1#h}
+  case $n in '' | *[!0-9]*) hosts_bad "$1: no such host" ;; *) [ -d "${HARK_HOSTS:-}/h$n" ] && echo "$n" || hosts_bad "$1: no such host" ;; esac
+}
+
+hosts_is_up() { [ -s "$HARK_HOSTS/h$1/up" ]; }
+
+hosts_gone() { ! [ -e "/proc/$1" ]; }
+
+hosts_begin() {
+  local count=$1 dir=${2:-} made='' i gate owner=$BASHPID
+  [ -z "${HARK_HOSTS:-}" ] || { hosts_bad "$HARK_HOSTS: these hosts have not ended"; return; }
+  if [ -z "$dir" ]; then
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/hark-hosts.XXXXXX") || return
+    made=1
+  else
+    [ -d "$dir" ] || { mkdir -p "$dir" || return; made=1; }
+    [ -z "$(ls -A "$dir")" ] || { hosts_bad "$dir: expected an empty folder"; return; }
+  fi
+  dir=$(cd "$dir" && pwd -P) || return
+  mkfifo "$dir/alive" "$dir/orders" && mkdir "$dir/shared" "$dir/root" || return
+  exec {gate}<>"$dir/alive"
+  # shellcheck disable=SC2094 # the pipe is read here, and written by the room
+  (
+    trap '' INT TERM HUP QUIT
+    exec 3<"$dir/alive" {gate}>&-
+    exec setsid "$BASH" "$hosts_here/sweep.sh" "$dir" "$count" $made </dev/null >/dev/null 2>&1
+  ) &
+  hosts_sweeper=$!
+  disown $!
+  {
+    echo '127.0.0.1 localhost'
+    echo '::1 localhost ip6-localhost'
+    for ((i = 1; i <= count; i++)); do echo "10.104.0.$i h$i"; done
+    for ((i = 1; i <= count; i++)); do echo "fd68:6172:6b::$i h$i"; done
+  } >"$dir/hosts"
+  for ((i = 1; i <= count; i++)); do
+    mkdir -p "$dir/h$i/local"
+    echo lan >"$dir/h$i/lan"
+  done
+  # shellcheck disable=SC2016
+  (
+    exec 9>&$gate {gate}>&-
+    exec setpriv --pdeathsig KILL "$BASH" -c '[ "$PPID" = "$0" ] && exec unshare --net --mount --pid --ipc --uts --fork --kill-child \
+      --propagation private -- "$@" $$' "$owner" "$BASH" "$hosts_here/boot.sh" room "$dir" </dev/null >"$dir/log" 2>&1
+  ) &
+  disown $!
+  exec {gate}>&-
+  export HARK_HOSTS=$dir
+  until_true "$hosts_patience" [ -s "$dir/room" ] || { hosts_bad 'the room did not begin'; cat "$dir/log" >&2; hosts_end; return 2; }
+  for ((i = 1; i <= count; i++)); do echo "on $i" >>"$dir/orders"; done
+  for ((i = 1; i <= count; i++)); do hosts_wait_on $i || { hosts_end; return 2; }; done
+}
+
+hosts_wait_on() { # number
+  until_true "$hosts_patience" hosts_is_up "$1" || { hosts_bad "h$1 did not begin"; cat "$HARK_HOSTS/h$1/log" >&2; return 2; }
+}
+
+hosts_end() {
+  local dir=${HARK_HOSTS:-}
+  [ -n "$dir" ] || return 0
+  unset HARK_HOSTS
+  [ ! -s "$dir/room" ] || kill -KILL "$(<"$dir/room")" 2>/dev/null
+  until_true "$hosts_patience" hosts_gone "$hosts_sweeper" || hosts_bad "$dir: not everything has gone"
+}
+
+on() {
+  local host=$1 n; shift
+  n=$(hosts_number "$host") || return 255
+  hosts_is_up "$n" || { hosts_bad "$host is without power"; return 255; }
+  # shellcheck disable=SC2016
+  nsenter --target "$(<"$HARK_HOSTS/h$n/up")" --net --mount --pid --ipc --uts -- env -u TMPDIR -u XDG_RUNTIME_DIR HOSTNAME="$host" \
+    sh -c 'cd "$0" 2>/dev/null || cd /; exec "$@"' "$PWD" "$@"
+}
+
+# The link goes first: otherwise the kernel, which lives on, would say farewell on connections of those that die.
+power_cut() {
+  local n pid
+  n=$(hosts_number "$1") || return
+  hosts_is_up "$n" || return 0
+  pid=$(<"$HARK_HOSTS/h$n/up")
+  hosts_room ip link set "v$n" down
+  rm -f "$HARK_HOSTS/h$n/up"
+  kill -KILL "$pid"
+  until_true "$hosts_patience" hosts_gone "$pid" || hosts_bad "$1 did not die"
+}
+
+power_on() {
+  local n
+  n=$(hosts_number "$1") || return
+  hosts_is_up "$n" && return 0
+  echo "on $n" >>"$HARK_HOSTS/orders"
+  hosts_wait_on "$n"
+}
+
+link_down() { local n; n=$(hosts_number "$1") && hosts_room ip link set "v$n" down; }
+link_up() { local n; n=$(hosts_number "$1") && hosts_room ip link set "v$n" up; }
+
+# Filters at the switch's end of a host's link, in classic BPF, which every kernel with cls_bpf takes: 2 drops the packet, 0 lets it pass.
+hosts_drop='1,6 0 0 2'
+hosts_filter() { # number, ingress (from the host) or egress (to it), preference, program: in the place of what it had
+  hosts_room tc qdisc replace dev "v$1" clsact || return
+  hosts_room tc filter delete dev "v$1" "$2" pref "$3" 2>/dev/null
+  [ -z "$4" ] || hosts_room tc filter add dev "v$1" "$2" pref "$3" bpf direct-action bytecode "$4"
+}
+
+half_open() { # host, deaf or mute
+  local n
+  n=$(hosts_number "$1") || return
+  case $2 in
+  deaf) hosts_filter "$n" egress 1 "$hosts_drop" ;;
+  mute) hosts_filter "$n" ingress 1 "$hosts_drop" ;;
+  *) hosts_bad "half_open $1: expected deaf or mute, found \"$2\"" ;;
+  esac
+}
+
+loss() { # host, percent, milliseconds
+  local n percent=$2 late=${3:-0} way program=''
+  n=$(hosts_number "$1") || return
+  # A random number, modulo 100, and compared.
+  [ "$percent" = 0 ] || program="5,32 0 0 4294963256,148 0 0 100,53 1 0 $percent,6 0 0 2,6 0 0 0"
+  for way in ingress egress; do hosts_filter "$n" $way 2 "$program" || return; done
+  hosts_late "$n" "$late"
+}
+
+partition() { # groups of names
+  local group name n i=0
+  for group; do
+    i=$((i + 1))
+    hosts_room ip link show "lan$i" >/dev/null 2>&1 ||
+      hosts_room ip link add "lan$i" type bridge stp_state 0 forward_delay 0 mcast_snooping 0 || return
+    hosts_room ip link set "lan$i" up
+    for name in $group; do
+      n=$(hosts_number "$name") || return
+      hosts_join "$n" "lan$i" || return
+    done
+  done
+}
+
+hosts_join() { # number, switch; a host without power joins it when it is on again
+  echo "$2" >"$HARK_HOSTS/h$1/lan"
+  ! hosts_is_up "$1" || hosts_room ip link set "v$1" master "$2"
+}
+
+heal() {
+  local n way
+  for ((n = 1; ; n++)); do
+    [ -d "$HARK_HOSTS/h$n" ] || break
+    hosts_join $n lan
+    hosts_is_up $n || continue
+    hosts_room tc qdisc delete dev "v$n" clsact 2>/dev/null
+    hosts_late $n 0
+  done
+}
+
+hosts_can_be_late() { hosts_room tc qdisc add dev lo root netem 2>/dev/null && hosts_room tc qdisc delete dev lo root; }
+hosts_late() { # number, milliseconds: as many to it as from it
+  [ "$2" = 0 ] && ! [ -e "$HARK_HOSTS/h$1/late" ] && return
+  hosts_can_be_late || { hosts_bad "this kernel has no netem: packets can be lost, but not late"; return; }
+}
