@@ -19,7 +19,7 @@
 #
 # How it ends. The "room" is a PID namespace with all hosts' in it: when its first process dies, the kernel ends all others, and with
 # them go their mounts and links, which nobody else has seen. The room dies with the shell that called hosts_begin (PR_SET_PDEATHSIG).
-# The files are removed by a process that waits for the end of the room: it reads a pipe that the room has open.
+# The files are removed by a process (sweep.sh) that waits for the end of the room: it reads a pipe that the room has open.
 hosts_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 hosts_patience=${HOSTS_PATIENCE:-20} # seconds until what should happen is given up
 
@@ -56,26 +56,17 @@ hosts_is_up() { [ -s "$HARK_HOSTS/h$1/up" ]; }
 hosts_gone() { ! [ -e "/proc/$1" ]; }
 
 hosts_begin() {
-  local count=$1 dir=${2:-} made='' i gate owner=$BASHPID
+  local count=$1 dir=${2:-} i gate owner=$BASHPID
   [ -z "${HARK_HOSTS:-}" ] || { hosts_bad "$HARK_HOSTS: these hosts have not ended"; return; }
-  if [ -z "$dir" ]; then
-    dir=$(mktemp -d "${TMPDIR:-/tmp}/hark-hosts.XXXXXX") || return
-    made=1
-  else
-    [ -d "$dir" ] || { mkdir -p "$dir" || return; made=1; }
-    [ -z "$(ls -A "$dir")" ] || { hosts_bad "$dir: expected an empty folder"; return; }
-  fi
-  dir=$(cd "$dir" && pwd -P) || return
-  mkfifo "$dir/alive" "$dir/orders" && mkdir "$dir/shared" "$dir/root" || return
-  exec {gate}<>"$dir/alive"
-  # shellcheck disable=SC2094 # the pipe is read here, and written by the room
-  (
-    trap '' INT TERM HUP QUIT
-    exec 3<"$dir/alive" {gate}>&-
-    exec setsid "$BASH" "$hosts_here/sweep.sh" "$dir" "$count" $made </dev/null >/dev/null 2>&1
-  ) &
-  hosts_sweeper=$!
-  disown $!
+  [ -n "$dir" ] || dir=$(mktemp -u "${TMPDIR:-/tmp}/hark-hosts.XXXXXX")
+  case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
+  case $dir/ in /proc/* | /sys/* | /dev/* | /run/*) hosts_bad "$dir: expected a folder elsewhere"; return ;; esac
+  # The first is who removes: what is made is made when it waits for the end.
+  exec {gate}> >(exec setsid "$BASH" "$hosts_here/sweep.sh" "$dir" "$count")
+  until_true "$hosts_patience" hosts_prepared "$dir" $! && [ -s "$dir/sweeper" ] ||
+    { exec {gate}>&-; hosts_bad "$dir: expected an empty folder, or to make one"; return; }
+  hosts_sweeper=$(<"$dir/sweeper")
+  mkdir "$dir/shared" "$dir/root"
   {
     echo '127.0.0.1 localhost'
     echo '::1 localhost ip6-localhost'
@@ -99,6 +90,8 @@ hosts_begin() {
   for ((i = 1; i <= count; i++)); do echo "on $i" >>"$dir/orders"; done
   for ((i = 1; i <= count; i++)); do hosts_wait_on $i || { hosts_end; return 2; }; done
 }
+
+hosts_prepared() { [ -s "$1/sweeper" ] || hosts_gone "$2"; }
 
 hosts_wait_on() { # number
   until_true "$hosts_patience" hosts_is_up "$1" || { hosts_bad "h$1 did not begin"; cat "$HARK_HOSTS/h$1/log" >&2; return 2; }
@@ -128,7 +121,7 @@ power_cut() {
   hosts_is_up "$n" || return 0
   pid=$(<"$HARK_HOSTS/h$n/up")
   hosts_room ip link set "v$n" down
-  rm -f "$HARK_HOSTS/h$n/up"
+  rm -f "$HARK_HOSTS/h$n/up" "$HARK_HOSTS/h$n/late"
   kill -KILL "$pid"
   until_true "$hosts_patience" hosts_gone "$pid" || hosts_bad "$1 did not die"
 }
@@ -201,8 +194,17 @@ heal() {
   done
 }
 
-hosts_can_be_late() { hosts_room tc qdisc add dev lo root netem 2>/dev/null && hosts_room tc qdisc delete dev lo root; }
+# Without netem in the kernel nothing can be late.
 hosts_late() { # number, milliseconds: as many to it as from it
-  [ "$2" = 0 ] && ! [ -e "$HARK_HOSTS/h$1/late" ] && return
-  hosts_can_be_late || { hosts_bad "this kernel has no netem: packets can be lost, but not late"; return; }
+  local host=h$1 delay=${2}ms mark=$HARK_HOSTS/h$1/late
+  [ "$2" != 0 ] || [ -e "$mark" ] || return 0
+  if [ "$2" = 0 ]; then
+    rm -f "$mark"
+    hosts_room tc qdisc delete dev "v$1" root && on "$host" tc qdisc delete dev eth0 root
+    return
+  fi
+  hosts_room tc qdisc replace dev "v$1" root netem limit 100000 delay "$delay" 2>/dev/null ||
+    { hosts_bad "$host: this kernel has no netem: packets can be lost, but not late"; return; }
+  : >"$mark"
+  on "$host" tc qdisc replace dev eth0 root netem limit 100000 delay "$delay"
 }
