@@ -2,6 +2,7 @@
 # The first process of a namespace of test/hosts/hosts.sh, from within:
 #   boot.sh room DIR STARTER     of the room: makes the switch, and hosts when it is ordered to
 #   boot.sh host DIR N           of a host: makes its files and its network, then is its door
+#   boot.sh sshd DIR             in a host: an sshd as hosts_sshd has prepared it
 set -eu
 # /proc is still that of the caller, so these are numbers as the caller knows them.
 read -r pid _ _ parent _ </proc/self/stat
@@ -63,9 +64,10 @@ files() { # number: what of the files is its own
   # Of DIR it sees what is shared, not the other hosts' disks.
   mkdir -p "$new$dir"
   mount -t tmpfs -o size=1m,mode=755 dir "$new$dir"
-  mkdir "$new$dir/shared"
+  mkdir "$new$dir/shared" "$new$dir/ssh"
   echo "h$n" >"$new$dir/inside"
   mount --bind "$dir/shared" "$new$dir/shared"
+  mount --bind "$dir/ssh" "$new$dir/ssh"
   for seen in "$here" ${HOSTS_SEEN:-}; do # what its own /tmp would hide, such as a build there
     [ ! -e "$new$seen" ] || continue
     mkdir -p "$new$seen"
@@ -96,6 +98,18 @@ network() { # number, switch; descriptor 7 is the room's network
   nsenter --net=/proc/self/fd/7 ip link set "v$n" master "$lan" up
 }
 
+ssh_server() {
+  local i
+  [ ! -e /run/sshd.pid ] || return 0
+  mkdir -p /run/sshd
+  "$(PATH=$PATH:/usr/sbin command -v sshd)" -f "$dir/ssh/sshd_config"
+  for ((i = 0; i < 2000; i++)); do # it listens when it has written its number
+    [ ! -s /run/sshd.pid ] || return 0
+    sleep 0.01
+  done
+  return 1
+}
+
 host() { # number
   local n=$1 lan
   lan=$(<"$dir/h$n/lan")
@@ -106,10 +120,12 @@ host() { # number
   exec 7<&-
   unset TMPDIR XDG_RUNTIME_DIR OLDPWD
   export HOSTNAME=h$n HARK_HOSTS=$dir
+  [ ! -e "$dir/ssh/sshd_config" ] || ssh_server 6>&-
   exec python3 -IS "$here/door.py" serve 6 "$pid"
 }
 
 case $1 in
 room) room "$3" ;;
 host) host "$3" ;;
+sshd) ssh_server ;;
 esac

@@ -161,12 +161,7 @@ echo ready >>ready
 [ "$3" != end ] || hosts_end
 [ "$3" = end ] || read -r _ <never
 END
-traces() { # of a folder of hosts: processes by their surroundings and their mounts, and what is in the folder
-  echo "$1" >place
-  grep -l -sF -f place /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/mountinfo
-  ls -d "$1" 2>/dev/null
-}
-gone() { [ -z "$(traces "$1")" ]; }
+gone() { [ -z "$(hosts_traces "$1")" ]; }
 mkfifo never
 hosts_end
 links=$(ip -o link show | awk '{ print $2 }')
@@ -179,7 +174,7 @@ for way in end INT TERM HUP KILL sweeper room h1/up; do # signals when all is th
   end) ;;
   [A-Z]*)
     until_true 20 test -e ready || cat said
-    holds "$way: there was something" [ "$(traces "$dir" | wc -l)" -gt 10 ]
+    holds "$way: there was something" [ "$(hosts_traces "$dir" | wc -l)" -gt 10 ]
     kill -$way $victim
     ;;
   *)
@@ -189,9 +184,9 @@ for way in end INT TERM HUP KILL sweeper room h1/up; do # signals when all is th
   esac
   wait $victim 2>/dev/null
   [ $way != end ] || is 'end: it was there' ready "$(cat ready)"
-  [ $way != end ] || is 'end: nothing is left when hosts_end returns' '' "$(traces "$dir")"
+  [ $way != end ] || is 'end: nothing is left when hosts_end returns' '' "$(hosts_traces "$dir")"
   holds "$way: nothing is left" until_true 20 gone "$dir"
-  gone "$dir" || traces "$dir"
+  gone "$dir" || hosts_traces "$dir"
 done
 is 'no link is left' "$links" "$(ip -o link show | awk '{ print $2 }')"
 finish

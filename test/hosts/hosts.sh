@@ -4,6 +4,7 @@
 #   hosts_allowed               whether this machine permits it; if not, says why in one line
 #   hosts_begin N [DIR]         h1 .. hN, up. HARK_HOSTS is DIR then. Whatever ends the shell that called it ends the hosts
 #   hosts_end                   all are gone when it returns, and what was in DIR
+#   hosts_traces DIR            what there is, in all of the machine, of hosts in DIR; nothing after hosts_end
 #   on HOST CMD...              runs CMD in HOST, in this folder if HOST has it; its input, output and status pass through
 #   power_cut HOST, power_on HOST
 #   link_down HOST, link_up HOST
@@ -11,6 +12,7 @@
 #   loss HOST PERCENT [MS]      so many of all packets to it and from it are lost, the others late by MS
 #   partition "h1 h2" "h3" ...  hosts reach those of their own group only; a host that is not named reaches nobody of them
 #   heal                        undoes half_open, loss and partition
+#   hosts_sshd                  in each an sshd, also after its power was cut; from within a host, ssh -F "$HARK_HOSTS/ssh/config" HOST CMD
 #   HOSTS_SEEN                  before hosts_begin: folders that the hosts' own /tmp would hide, such as a build there
 #   until_true SECONDS CMD...   tries until CMD succeeds
 #
@@ -46,9 +48,10 @@ hosts_allowed() {
 
 hosts_room() { nsenter --target "$(<"$HARK_HOSTS/room")" --net -- "$@"; } # a command where the switch is
 
-hosts_number() { # of a name; says nothing if there is no such host
+hosts_number() { # of a name
   local n=${1#h}
-  case $n in '' | *[!0-9]*) hosts_bad "$1: no such host" ;; *) [ -d "${HARK_HOSTS:-}/h$n" ] && echo "$n" || hosts_bad "$1: no such host" ;; esac
+  case $n in '' | *[!0-9]*) n='' ;; esac
+  if [ -n "$n" ] && [ -d "${HARK_HOSTS:-}/h$n" ]; then echo "$n"; else hosts_bad "$1: no such host"; fi
 }
 
 hosts_is_up() { [ -s "$HARK_HOSTS/h$1/up" ]; }
@@ -61,12 +64,13 @@ hosts_begin() {
   [ -n "$dir" ] || dir=$(mktemp -u "${TMPDIR:-/tmp}/hark-hosts.XXXXXX")
   case $dir in /*) ;; *) dir=$PWD/$dir ;; esac
   case $dir/ in /proc/* | /sys/* | /dev/* | /run/*) hosts_bad "$dir: expected a folder elsewhere"; return ;; esac
-  # The first is who removes: what is made is made when it waits for the end.
-  exec {gate}> >(exec setsid "$BASH" "$hosts_here/sweep.sh" "$dir" "$count")
-  until_true "$hosts_patience" hosts_prepared "$dir" $! && [ -s "$dir/sweeper" ] ||
-    { exec {gate}>&-; hosts_bad "$dir: expected an empty folder, or to make one"; return; }
+  [ -d "$dir" ] && [ -z "$(ls -A "$dir")" ] || { ! [ -e "$dir" ] && [ -w "$(dirname "$dir")" ]; } ||
+    { hosts_bad "$dir: expected an empty folder, or to make one"; return; }
+  # The first is who removes: what is made is made when it waits for the end. The shell has no job of it that `wait` would wait for.
+  exec {gate}> >(exec setsid --fork "$BASH" "$hosts_here/sweep.sh" "$dir" "$count")
+  until_true "$hosts_patience" [ -s "$dir/sweeper" ] || { exec {gate}>&-; hosts_bad "$dir: nobody is there who would remove it"; return; }
   hosts_sweeper=$(<"$dir/sweeper")
-  mkdir "$dir/shared" "$dir/root"
+  mkdir "$dir/shared" "$dir/root" "$dir/ssh"
   {
     echo '127.0.0.1 localhost'
     echo '::1 localhost ip6-localhost'
@@ -91,8 +95,6 @@ hosts_begin() {
   for ((i = 1; i <= count; i++)); do hosts_wait_on $i || { hosts_end; return 2; }; done
 }
 
-hosts_prepared() { [ -s "$1/sweeper" ] || hosts_gone "$2"; }
-
 hosts_wait_on() { # number
   until_true "$hosts_patience" hosts_is_up "$1" || { hosts_bad "h$1 did not begin"; cat "$HARK_HOSTS/h$1/log" >&2; return 2; }
 }
@@ -103,6 +105,11 @@ hosts_end() {
   unset HARK_HOSTS
   [ ! -s "$dir/room" ] || kill -KILL "$(<"$dir/room")" 2>/dev/null
   until_true "$hosts_patience" hosts_gone "$hosts_sweeper" || hosts_bad "$dir: not everything has gone"
+}
+
+hosts_traces() { # processes by their surroundings, words and mounts; and files
+  grep -lsF -f - -- /proc/[0-9]*/environ /proc/[0-9]*/cmdline /proc/[0-9]*/mountinfo <<<"$1" # the pattern is not among its own words
+  ls -d "$1" 2>/dev/null
 }
 
 on() {
@@ -207,4 +214,45 @@ hosts_late() { # number, milliseconds: as many to it as from it
     { hosts_bad "$host: this kernel has no netem: packets can be lost, but not late"; return; }
   : >"$mark"
   on "$host" tc qdisc replace dev eth0 root netem limit 100000 delay "$delay"
+}
+
+hosts_sshd_allowed() {
+  local tool
+  for tool in ssh sshd ssh-keygen; do
+    PATH=$PATH:/usr/sbin command -v $tool >/dev/null || { echo "no ssh between pretend hosts: there is no $tool (packages openssh-client, openssh-server)"; return 1; }
+  done
+}
+
+hosts_sshd() {
+  local ssh=$HARK_HOSTS/ssh n
+  ssh-keygen -q -t ed25519 -N '' -C host -f "$ssh/host" && ssh-keygen -q -t ed25519 -N '' -C user -f "$ssh/user" || return
+  echo "h* $(<"$ssh/host.pub")" >"$ssh/known_hosts"
+  cat >"$ssh/config" <<END
+Host h*
+  IdentityFile $ssh/user
+  IdentitiesOnly yes
+  GlobalKnownHostsFile /dev/null
+  UserKnownHostsFile $ssh/known_hosts
+  StrictHostKeyChecking yes
+  BatchMode yes
+END
+  # Without PAM and names of clients, which would be looked up where nobody answers.
+  cat >"$ssh/sshd_config" <<END
+Port 22
+HostKey $ssh/host
+AuthorizedKeysFile $ssh/user.pub
+PidFile /run/sshd.pid
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+UseDNS no
+MaxStartups 200
+LogLevel ERROR
+END
+  for ((n = 1; ; n++)); do
+    [ -d "$HARK_HOSTS/h$n" ] || return 0
+    ! hosts_is_up $n || on h$n "$hosts_here/boot.sh" sshd "$HARK_HOSTS" || { hosts_bad "h$n: sshd did not begin"; return; }
+  done
 }
