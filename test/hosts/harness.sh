@@ -3,6 +3,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
+hosts_enter "$@"
 hosts_allowed || exit 77
 . "$here/../shell.sh"
 export HOSTS_SEEN=$here
@@ -11,7 +12,7 @@ say() { "$@" 2>&1 | tr '\n' ' ' | sed 's/ $//'; }
 
 hosts_begin 4 2>err
 is 'four hosts begin' 0 $?
-[ -n "${HARK_HOSTS:-}" ] || finish || exit 1
+[ $failed = 0 ] || finish || exit
 shared=$HARK_HOSTS/shared
 
 # Each has its own.

@@ -2,6 +2,7 @@
 # and an /etc/hosts of its own, and its power can be cut.
 #
 #   hosts_allowed               whether this machine permits it; if not, says why in one line
+#   hosts_enter "$@"            for a script's beginning: where it isn't root, it begins again as the root of a user namespace, if that is permitted
 #   hosts_begin N [DIR]         h1 .. hN, up. HARK_HOSTS is DIR then. Whatever ends the shell that called it ends the hosts
 #   hosts_end                   all are gone when it returns, and what was in DIR
 #   hosts_traces DIR            what there is, in all of the machine, of hosts in DIR; nothing after hosts_end
@@ -45,6 +46,14 @@ hosts_allowed() {
   echo "no pretend hosts here, namespaces and links may not be made: $(echo "$said" | head -n 1)"
   return 1
 }
+
+hosts_enter() { # the script's arguments
+  [ "$(id -u)" != 0 ] && unshare --user --map-root-user --mount true 2>/dev/null || return 0
+  exec unshare --user --map-root-user --mount -- "$BASH" "$0" "$@"
+}
+
+# Servers that serve users want some: in a namespace as above there is one.
+hosts_has_users() { local count; read -r _ _ count </proc/self/uid_map && [ "$count" -gt 1000 ]; }
 
 hosts_room() { nsenter --target "$(<"$HARK_HOSTS/room")" --net -- "$@"; } # a command where the switch is
 
@@ -221,6 +230,7 @@ hosts_sshd_allowed() {
   for tool in ssh sshd ssh-keygen; do
     PATH=$PATH:/usr/sbin command -v $tool >/dev/null || { echo "no ssh between pretend hosts: there is no $tool (packages openssh-client, openssh-server)"; return 1; }
   done
+  hosts_has_users || { echo 'no ssh between pretend hosts: sshd must be begun by root'; return 1; }
 }
 
 hosts_sshd() {

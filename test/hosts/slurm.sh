@@ -17,6 +17,7 @@ slurm_allowed() {
     PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null ||
       { echo "no Slurm here: there is no $tool (packages slurmd, slurmctld, slurm-client, slurm-wlm-basic-plugins, munge)"; return 1; }
   done
+  hosts_has_users || { echo 'no Slurm here: it must be begun by root'; return 1; }
   hosts_allowed
 }
 

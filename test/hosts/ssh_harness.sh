@@ -3,6 +3,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
+hosts_enter "$@"
 hosts_allowed && hosts_sshd_allowed || exit 77
 . "$here/../shell.sh"
 export HOSTS_SEEN=$here
@@ -11,6 +12,7 @@ over() { local from=$1; shift; on "$from" ssh -F "$HARK_HOSTS/ssh/config" "$@"; 
 hosts_begin 2 2>err
 hosts_sshd 2>>err
 is 'sshd in each host' 0 $?
+[ $failed = 0 ] || finish || exit
 is 'who' h2 "$(over h1 h2 hostname)"
 is 'the other way' h1 "$(over h2 h1 hostname)"
 is 'status' 3 "$(over h1 h2 'exit 3'; echo $?)"
