@@ -32,7 +32,7 @@ root() {
 }
 
 room() { # starter
-  local order n
+  local order n more
   [ "$parent" = "$1" ] || exit # it has died so early that we were not told
   root
   ip link set lo up
@@ -41,10 +41,14 @@ room() { # starter
   exec 8<>"$dir/orders" 7</proc/self/ns/net
   echo "$pid" >"$dir/room.new"
   mv "$dir/room.new" "$dir/room"
-  while read -r order n <&8; do
-    [ "$order" = on ] || continue
-    unshare --net --mount --pid --ipc --uts --fork --kill-child --propagation private -- \
-      "$BASH" "$0" host "$dir" "$n" 8>&- 9>&- >"$dir/h$n/log" 2>&1 &
+  while read -r order n more <&8; do
+    case $order in
+    on)
+      unshare --net --mount --pid --ipc --uts --fork --kill-child --propagation private -- \
+        "$BASH" "$0" host "$dir" "$n" 8>&- 9>&- >"$dir/h$n/log" 2>&1 &
+      ;;
+    late) python3 -IS "$here/wire.py" "v$n" "w$n" "$more" "$dir/h$n/late" 7>&- 8>&- 9>&- & ;;
+    esac
   done
 }
 

@@ -82,6 +82,19 @@ read -r heard back <<<"$(datagrams h2 'loss h2 30' 'loss h2 0' 200)"
 holds "loss of 30 %: of 200 were heard $heard" [ "$heard" -gt 80 -a "$heard" -lt 190 ]
 holds "loss of 30 %: of $heard were answered $back" [ "$back" -gt 40 -a "$back" -lt "$heard" ]
 is 'loss ended' '20 20' "$(datagrams h2 '' '')"
+loss h2 0 30
+holds 'late: there and back' [ "$(on h1 "$here/probe.py" time h2)" -ge 60 ]
+is 'late: nothing is lost' '20 20' "$(datagrams h2 '' '')"
+is 'late: 3 MB' "$(sha256sum <bytes)" "$(over h1 h2 cat <bytes | sha256sum)"
+is 'late and deaf' '0 0' "$(datagrams h2 'half_open h2 deaf' heal)"
+is 'late no more' '20 20' "$(datagrams h2 '' '')"
+loss h2 50 20
+is 'late: the other part' '0 0' "$(datagrams h2 'partition h1 h2' heal)"
+loss h2 0 20
+power_cut h2
+power_on h2
+serve h2
+is 'late: as at the beginning after a power cut' '20 20' "$(datagrams h2 '' '')"
 
 # A connection to a host without power: no word comes, as if the other had nothing to say. After a kill alone there is one.
 held() { on h1 awk '$3 ~ /:0202$/ && $4 == "01"' /proc/net/tcp /proc/net/tcp6 | wc -l; } # established connections to doors

@@ -7,10 +7,10 @@
 #   hosts_end                   all are gone when it returns, and what was in DIR
 #   hosts_traces DIR            what there is, in all of the machine, of hosts in DIR; nothing after hosts_end
 #   on HOST CMD...              runs CMD in HOST, in this folder if HOST has it; its input, output and status pass through
-#   power_cut HOST, power_on HOST
+#   power_cut HOST, power_on HOST   with a link as at the beginning
 #   link_down HOST, link_up HOST
 #   half_open HOST deaf|mute    nothing comes to it, or nothing from it
-#   loss HOST PERCENT [MS]      so many of all packets to it and from it are lost, the others late by MS
+#   loss HOST PERCENT [MS]      so many of all packets to it and from it are lost; all are late by MS, each way
 #   partition "h1 h2" "h3" ...  hosts reach those of their own group only; a host that is not named reaches nobody of them
 #   heal                        undoes half_open, loss and partition
 #   hosts_sshd                  in each an sshd, also after its power was cut; from within a host, ssh -F "$HARK_HOSTS/ssh/config" HOST CMD
@@ -137,9 +137,10 @@ power_cut() {
   hosts_is_up "$n" || return 0
   pid=$(<"$HARK_HOSTS/h$n/up")
   hosts_room ip link set "v$n" down
-  rm -f "$HARK_HOSTS/h$n/up" "$HARK_HOSTS/h$n/late"
+  rm -f "$HARK_HOSTS/h$n"/{up,deaf,mute,loss}
   kill -KILL "$pid"
   until_true "$hosts_patience" hosts_gone "$pid" || hosts_bad "$1 did not die"
+  hosts_late "$n" 0 2>/dev/null || : # its end of the link may have gone already
 }
 
 power_on() {
@@ -153,31 +154,60 @@ power_on() {
 link_down() { local n; n=$(hosts_number "$1") && hosts_room ip link set "v$n" down; }
 link_up() { local n; n=$(hosts_number "$1") && hosts_room ip link set "v$n" up; }
 
-# Filters at the switch's end of a host's link, in classic BPF, which every kernel with cls_bpf takes: 2 drops the packet, 0 lets it pass.
-hosts_drop='1,6 0 0 2'
-hosts_filter() { # number, ingress (from the host) or egress (to it), preference, program: in the place of what it had
-  hosts_room tc qdisc replace dev "v$1" clsact || return
-  hosts_room tc filter delete dev "v$1" "$2" pref "$3" 2>/dev/null
-  [ -z "$4" ] || hosts_room tc filter add dev "v$1" "$2" pref "$3" bpf direct-action bytecode "$4"
+# Where a host's link ends at the switch; if it is long, that is behind wire.py.
+hosts_port() { if [ -e "$HARK_HOSTS/h$1/late" ]; then echo "p$1"; else echo "v$1"; fi; }
+
+# Puts the filters there that the host's files say, in classic BPF: 2 drops a packet, 0 lets it pass. netem could do it too, and late
+# packets, but not every kernel has it.
+hosts_filters() { # number
+  local host=$HARK_HOSTS/h$1 port way percent=0
+  local deaf=egress mute=ingress # to it, from it
+  port=$(hosts_port "$1")
+  hosts_room tc qdisc delete dev "$port" clsact 2>/dev/null
+  hosts_room tc qdisc add dev "$port" clsact || return
+  for way in deaf mute; do
+    [ ! -e "$host/$way" ] || hosts_room tc filter add dev "$port" ${!way} bpf direct-action bytecode '1,6 0 0 2' || return
+  done
+  [ ! -e "$host/loss" ] || percent=$(<"$host/loss")
+  [ "$percent" != 0 ] || return 0
+  for way in ingress egress; do # a random number, modulo 100, and compared
+    hosts_room tc filter add dev "$port" $way bpf direct-action bytecode \
+      "5,32 0 0 4294963256,148 0 0 100,53 1 0 $percent,6 0 0 2,6 0 0 0" || return
+  done
 }
 
 half_open() { # host, deaf or mute
   local n
   n=$(hosts_number "$1") || return
   case $2 in
-  deaf) hosts_filter "$n" egress 1 "$hosts_drop" ;;
-  mute) hosts_filter "$n" ingress 1 "$hosts_drop" ;;
-  *) hosts_bad "half_open $1: expected deaf or mute, found \"$2\"" ;;
+  deaf | mute) : >"$HARK_HOSTS/h$n/$2" ;;
+  *) hosts_bad "half_open $1: expected deaf or mute, found \"$2\""; return ;;
   esac
+  hosts_filters "$n"
 }
 
 loss() { # host, percent, milliseconds
-  local n percent=$2 late=${3:-0} way program=''
+  local n
   n=$(hosts_number "$1") || return
-  # A random number, modulo 100, and compared.
-  [ "$percent" = 0 ] || program="5,32 0 0 4294963256,148 0 0 100,53 1 0 $percent,6 0 0 2,6 0 0 0"
-  for way in ingress egress; do hosts_filter "$n" $way 2 "$program" || return; done
-  hosts_late "$n" "$late"
+  hosts_late "$n" "${3:-0}" || return
+  echo "$2" >"$HARK_HOSTS/h$n/loss"
+  hosts_filters "$n"
+}
+
+hosts_late() { # number, milliseconds: a wire instead of the link's end at the switch, or that again
+  local n=$1 late=$HARK_HOSTS/h$1/late lan
+  lan=$(<"$HARK_HOSTS/h$n/lan")
+  if [ -s "$late" ]; then
+    kill "$(<"$late")"
+    rm -f "$late"
+    hosts_room ip link delete "p$n"
+    hosts_room ip link set "v$n" master "$lan"
+  fi
+  [ "$2" != 0 ] || return 0
+  hosts_room ip link set "v$n" nomaster && hosts_room ip link add "w$n" type veth peer name "p$n" &&
+    hosts_room ip link set "w$n" up && hosts_room ip link set "p$n" master "$lan" up || return
+  echo "late $n $2" >>"$HARK_HOSTS/orders"
+  until_true "$hosts_patience" [ -s "$late" ] || { hosts_bad "h$n: no wire"; cat "$HARK_HOSTS/log" >&2; return 2; }
 }
 
 partition() { # groups of names
@@ -196,33 +226,18 @@ partition() { # groups of names
 
 hosts_join() { # number, switch; a host without power joins it when it is on again
   echo "$2" >"$HARK_HOSTS/h$1/lan"
-  ! hosts_is_up "$1" || hosts_room ip link set "v$1" master "$2"
+  ! hosts_is_up "$1" || hosts_room ip link set "$(hosts_port "$1")" master "$2"
 }
 
 heal() {
-  local n way
+  local n
   for ((n = 1; ; n++)); do
     [ -d "$HARK_HOSTS/h$n" ] || break
+    hosts_is_up $n && hosts_late $n 0
     hosts_join $n lan
-    hosts_is_up $n || continue
-    hosts_room tc qdisc delete dev "v$n" clsact 2>/dev/null
-    hosts_late $n 0
+    rm -f "$HARK_HOSTS/h$n"/{deaf,mute,loss}
+    ! hosts_is_up $n || hosts_filters $n
   done
-}
-
-# Without netem in the kernel nothing can be late.
-hosts_late() { # number, milliseconds: as many to it as from it
-  local host=h$1 delay=${2}ms mark=$HARK_HOSTS/h$1/late
-  [ "$2" != 0 ] || [ -e "$mark" ] || return 0
-  if [ "$2" = 0 ]; then
-    rm -f "$mark"
-    hosts_room tc qdisc delete dev "v$1" root && on "$host" tc qdisc delete dev eth0 root
-    return
-  fi
-  hosts_room tc qdisc replace dev "v$1" root netem limit 100000 delay "$delay" 2>/dev/null ||
-    { hosts_bad "$host: this kernel has no netem: packets can be lost, but not late"; return; }
-  : >"$mark"
-  on "$host" tc qdisc replace dev eth0 root netem limit 100000 delay "$delay"
 }
 
 hosts_sshd_allowed() {

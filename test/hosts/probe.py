@@ -2,10 +2,12 @@
 """Datagrams between pretend hosts: what gets through, in which direction. For harness.sh.
 
 probe.py serve              echoes datagrams, and keeps each in /local/heard
+probe.py time HOST          milliseconds until one is back
 probe.py ask HOST TAG N     sends N of that tag; when a line comes on its input, one more until that is back; says how many of N are
 """
 import socket
 import sys
+import time
 
 PORT = 7
 PATIENCE = 30  # seconds
@@ -57,4 +59,16 @@ def ask(host, tag, count):
     return 1
 
 
+def duration(host):
+    channel = opened(socket.AF_INET)
+    channel.connect((host, PORT))
+    begin = time.monotonic()
+    channel.send(b'time')
+    channel.recv(1024)
+    print(int(1000 * (time.monotonic() - begin)))
+    return 0
+
+
+if sys.argv[1] == 'time':
+    sys.exit(duration(sys.argv[2]))
 sys.exit(serve() if sys.argv[1] == 'serve' else ask(sys.argv[2], sys.argv[3], int(sys.argv[4])))
