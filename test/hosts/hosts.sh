@@ -2,7 +2,7 @@
 # and an /etc/hosts of its own, and its power can be cut.
 #
 #   hosts_allowed               whether this machine permits it; if not, says why in one line
-#   hosts_enter "$@"            for a script's beginning: where it isn't root, it begins again as the root of a user namespace, if that is permitted
+#   hosts_enter "$@"            a script that is not root's begins again, as root of a user namespace, if that is permitted
 #   hosts_begin N [DIR]         h1 .. hN, up. HARK_HOSTS is DIR then. Whatever ends the shell that called it ends the hosts
 #   hosts_end                   all are gone when it returns, and what was in DIR
 #   hosts_traces DIR            what there is, in all of the machine, of hosts in DIR; nothing after hosts_end

@@ -1,7 +1,9 @@
 #!/bin/bash
 # Runs a command in a pretend host that test/hosts/hosts.sh has made, as ssh would: on.sh [-d DIR] [-s] HOST CMD...
 # From outside by its namespaces; from within another host over the network, so a cut link cuts it too. The hosts are those of
-# HARK_HOSTS, or of DIR. With -s the words are joined by spaces and read by a shell there, as ssh does; so is one single word.
+# HARK_HOSTS, or of DIR. Over the network the command has the environment that the hosts began with, and the home folder to be in; from
+# outside those of the caller. It lasts longer than an on.sh that is killed, and on.sh waits for ever where no answer comes. With -s the
+# words are joined by spaces and read by a shell there, as ssh does; so is one single word.
 set -u
 shell=''
 while getopts d:s option; do
