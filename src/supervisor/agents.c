@@ -36,6 +36,10 @@ static void on_started(struct host *h, struct hark_control *m)
     const uint32_t pid = hark_control_get32(m);
     const int journal = (int)hark_control_get32(m);
     if (c == NULL || m->bad) return;
+    if (status == ENODATA && c->checkpoint) { /* who has it does not answer, or has just died */
+        c->lacks_image = true;
+        return;
+    }
     if (status) {
         c->runs = false;
         hark_sup_say("cannot start %s on host %s: %s: %s", hark_sup_name(c, name), h->name,
@@ -350,6 +354,24 @@ static void lose(struct host *h, uint64_t silent)
         h->name, (double)silent / 1e9, ran, ran == 1 ? "" : "es");
 }
 
+/* Those that could not begin, since their images were not to be had: again, or, if no host that has
+ * one lives any more, dead, and the failure service looks for another checkpoint. */
+static void look_for_images(struct supervisor *s)
+{
+    char *address[HARK_SUP_HOLDERS];
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (!c->lacks_image || c->ended || c->host->lost) continue;
+        c->lacks_image = false;
+        if (hark_sup_holders(c, c->checkpoint, address)) {
+            (void)hark_sup_spawn(c);
+            continue;
+        }
+        c->ended = s->deaths_due = true;
+        c->status = SIGKILL;
+    }
+}
+
 /* More and more seldom: it may be gone for long. */
 static void try_again(struct host *h)
 {
@@ -374,6 +396,7 @@ static void on_look(uv_timer_t *timer)
         else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
     }
     hark_sup_waves_look(s);
+    if (s->phase == RUNNING && !s->signal) look_for_images(s);
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */

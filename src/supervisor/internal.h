@@ -13,8 +13,8 @@
  *   12  messages.c       what processes say
  *   11  recover.c        bringing back: after a death, by the recovery line, from a store
  *   10  rollback.c       those that go back though they live
- *    9  spawn.c          starts a process, here or there
  *       agents.c         what agents of other hosts say, and hosts that die
+ *    9  spawn.c          starts a process, here or there
  *    8  tell.c           what processes are told
  *       place.c          which process runs on which host
  *       trouble.c        a store that fails; a program that its protocol does not suit
@@ -98,6 +98,7 @@ struct hark_holdings { /* which host has which image of a rank */
 struct child { /* a process of the job, over all its incarnations */
     struct supervisor *s;
     struct host *host; /* NULL: ours */
+    bool lacks_image;  /* there: it could not begin without it */
     bool left, ended;  /* there: it has closed its control socket; it has ended, with `status` */
     int status;
     int journal_there;       /* descriptor on its host; -1: none */

@@ -43,7 +43,7 @@ static int start_there(struct child *c, const struct hark_local_program *program
 {
     struct hark_control m;
     if ((c->host == NULL || c->host->lost) && !hark_sup_place(c)) return -1;
-    c->left = c->ended = false;
+    c->left = c->ended = c->lacks_image = false;
     memset(c->paused, 0, sizeof c->paused);
     hark_control_begin(&m, HARK_A_START);
     char *from[HARK_SUP_HOLDERS + 1] = {NULL};

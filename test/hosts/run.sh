@@ -1,0 +1,167 @@
+#!/bin/bash
+# `hark run` on several pretend hosts: the answer of a run without failures, whatever dies or is cut off meanwhile, and only those
+# go back who must. run.sh HARK EXAMPLES [SEEDS]: with SEEDS, so many runs more in which a host's power is cut at a random moment.
+set -u
+hark=$(readlink -f "$1") examples=$(readlink -f "$2") seeds=${3:-0}
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/hosts.sh"
+hosts_enter "$@"
+hosts_allowed || exit 77
+. "$here/../shell.sh"
+export HOSTS_SEEN="$here $(dirname "$(dirname "$(dirname "$hark")")")" # also where /tmp is
+hosts_begin 4 2>err
+is 'four hosts begin' 0 $?
+[ $failed = 0 ] || finish || exit
+shared=$HARK_HOSTS/shared
+printf 'h1 slots=2\nh[2-3] slots=2 # and one to spare\nh4\n' >"$shared/hosts"
+"$hark" run -n 6 -- "$examples/heat2d" 256 1500 >right 2>/dev/null
+is 'the answer here' 1 "$(grep -c digest right)"
+
+begin() { # options of hark run: a run of six processes on h1 .. h3, with h4 to spare, begins on h1; its output is in out
+  rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark out err
+  on h1 "$hark" run -n 6 --hostfile "$shared/hosts" --spares 1 --launcher "$here/on.sh %h" \
+    --interval 50ms --host-timeout 1s --json "$shared/json" "$@" -- "$examples/heat2d" 256 ${STEPS:-1500} >out 2>err &
+  run=$!
+}
+begin_own() { begin --host-store /local/hark "$@"; }
+images_of() { ls "$HARK_HOSTS"/h*/local/hark/*/r"$1" "$shared/store/r$1" 2>/dev/null | grep -c '^[0-9]'; }
+newest() { ls "$HARK_HOSTS/$2"/local/hark/*/r"$1" 2>/dev/null | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; } # image of a rank on a host
+copied() { [ "$(images_of "$1")" -ge "$2" ]; }
+ends_right() { # what: the run ends with the right answer
+  wait $run
+  is "$1: status" 0 $?
+  is "$1: answer" "$(cat right)" "$(cat out)"
+}
+went_back() { grep -c "^hark: rank [0-9]* died" err; }
+says() { grep -q -- "$1" err; }
+clean() { # nothing of a run is left on hosts that live
+  local h
+  for h in "$@"; do
+    is "$h: left in /tmp, /dev/shm and of processes" '' "$(on $h sh -c 'ls -d /tmp/hark-[0-9]* /dev/shm/hark-* 2>/dev/null; ps -A -o args= | grep -E "^[^ ]*(heat2d|hark) " | grep -v defunct')"
+  done
+}
+
+begin --store "$shared/store"
+ends_right 'no failure, a store that all share'
+is 'no failure: nobody dies' 0 "$(went_back)"
+begin_own
+ends_right "no failure, the hosts' own stores"
+is 'own stores: removed' '' "$(find "$HARK_HOSTS"/h*/local/hark -mindepth 1)"
+clean h1 h2 h3 h4
+
+begin_own --kill 3@100
+ends_right 'a process dies'
+is 'a process dies: one' 1 "$(went_back)"
+holds 'a process dies: its host is its cluster' says 'cluster 1 (ranks 2-3) goes back'
+
+begin_own
+holds 'h3: images are on two hosts' until_true 20 copied 4 3
+power_cut h3
+ends_right 'power cut'
+holds 'power cut: it is said' says '^hark: host h3 died: nothing was heard of it'
+holds 'power cut: the spare host takes over' says 'its processes go to host h4, a spare one'
+is 'power cut: two die' '2 4 5' "$(went_back) $(sed -n 's/^hark: rank \([0-9]*\) died.*/\1/p' err | tr '\n' ' ' | sed 's/ $//')"
+clean h1 h2 h4
+power_on h3
+
+"$hark" run -n 6 -- "$examples/heat2d" 256 4000 >right4000 2>/dev/null
+STEPS=4000 begin_own # two hosts one after the other: the second when a checkpoint of its processes lies on two hosts that live
+holds 'h2: images are on two hosts' until_true 20 copied 2 3
+power_cut h2
+holds 'h2: its processes go on elsewhere' until_true 20 says 'recovered in'
+had=$(newest 2 h3)
+newer() { [ "$(newest 2 h1)" -gt "$had" ] || [ "$(newest 2 h4)" -gt "$had" ]; }
+holds 'h2: an image that lies on h3 no more' until_true 20 newer
+power_cut h3
+wait $run
+is 'two hosts one after the other' "0 $(cat right4000)" "$? $(cat out)"
+power_on h2
+power_on h3
+
+begin_own --host-timeout 10s # cut off for less than the timeout: nothing is lost
+holds 'cut for a moment: it runs' until_true 20 copied 2 2
+link_down h2
+sleep 1 # that long it is cut off
+link_up h2
+ends_right 'cut for a moment'
+is 'cut for a moment: nobody dies' 0 "$(went_back)"
+
+begin_own # for longer: others take their places, and its own processes have ended themselves
+holds 'cut off: it runs' until_true 20 copied 2 3
+link_down h2
+ends_right 'cut off'
+is 'cut off: two die' 2 "$(went_back)"
+holds 'cut off: its processes have ended' until_true 20 on h2 sh -c '! ps -A -o args= | grep -q "^[^ ]*heat2d "'
+link_up h2
+clean h2
+
+begin_own # its agent dies
+holds 'an agent dies: it runs' until_true 20 copied 2 3
+on h2 sh -c 'kill -9 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark agent$/\1/p" | sort -n | head -n 1)'
+ends_right 'an agent dies'
+is 'an agent dies: two with it' 2 "$(went_back)"
+clean h1 h2 h3 h4
+
+begin_own # its agent hangs, and its janitor ends the processes in time
+holds 'an agent hangs: it runs' until_true 20 copied 2 3
+on h2 sh -c 'kill -STOP $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark agent$/\1/p" | sort -n | head -n 1)'
+ends_right 'an agent hangs'
+is 'an agent hangs: two die' 2 "$(went_back)"
+clean h1 h2 h3 h4
+
+begin_own # all that had an image are gone
+holds 'two at once: it runs' until_true 20 copied 2 3
+power_cut h2; power_cut h3
+wait $run
+is 'two at once: status' 1 $?
+holds 'two at once: it is said' says 'lies on no host that lives'
+clean h1 h4
+power_on h2
+power_on h3
+
+begin --store "$shared/store" # a store that all share survives it
+holds 'two at once, a store that all share: it runs' until_true 20 copied 2 2
+power_cut h2; power_cut h3
+ends_right 'two at once, a store that all share'
+power_on h2
+power_on h3
+
+# Its supervisor dies: all end, and the job is resumed on the same hosts.
+begin_own --store "$shared/store"
+holds 'the supervisor dies: it runs' until_true 20 copied 2 3
+on h1 sh -c 'kill -9 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+wait $run
+all_gone() { [ -z "$(for h in h1 h2 h3 h4; do on $h sh -c 'ls -d /tmp/hark-[0-9]* 2>/dev/null'; done)" ]; }
+holds 'the supervisor dies: its agents end' until_true 20 all_gone
+on h1 "$hark" run -n 6 --hostfile "$shared/hosts" --spares 1 --launcher "$here/on.sh %h" --resume \
+  --host-store /local/hark --store "$shared/store" --interval 50ms --host-timeout 1s --verbose -- "$examples/heat2d" 256 1500 >out 2>err
+is 'resumed' "0 $(cat right)" "$? $(cat out)"
+clean h1 h2 h3 h4
+
+# Mistakes, each in one line.
+tested=("$hark" run) words='hark run'
+printf 'h1\nh1\n' >twice
+refused "twice:2: expected each host once, found \"h1\"" -n 2 --hostfile twice --store s -- true
+printf 'h1 slot=2\n' >slot
+refused 'slot:1: expected HOST [slots=N], found "slot=2"' -n 2 --hostfile slot --store s -- true
+printf 'h[1-x]\n' >range
+refused 'range:1: expected a range such as node[01-16], found "1-x"' -n 2 --hostfile range --store s -- true
+printf '# nobody\n\n' >empty
+refused '--hostfile: empty: expected lines HOST [slots=N], found none' -n 2 --hostfile empty --store s -- true
+printf 'h1 slots=1\nh2 slots=1\n' >two
+refused '-n: expected at most 2 processes, as many as the hosts have slots, found 3' -n 3 --hostfile two --store s -- true
+refused '--spares: expected fewer than the 2 hosts, found 2' -n 2 --hostfile two --spares 2 --store s -- true
+expect 2 'the launcher (false) ended with status 1 before its agent had come up' -n 2 --hostfile two --launcher 'false %h' --store s -- true
+expect 2 'cannot start the launcher no-such-command' -n 2 --hostfile two --launcher 'no-such-command %h' --store s2 -- true
+
+random=1
+for seed in $(seq "$seeds"); do # a host's power is cut when so many more images have come
+  random=$(((random * 1103515245 + 12345 + seed) % 2147483648))
+  host=h$((2 + random / 65536 % 2)) more=$((random / 1024 % 7))
+  begin_own
+  holds "seed $seed: it runs" until_true 20 copied 4 $((3 + more))
+  power_cut $host
+  ends_right "seed $seed: $host after $((3 + more)) images"
+  power_on $host
+done
+finish
