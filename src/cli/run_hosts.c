@@ -212,6 +212,29 @@ static int usual_launcher(struct run_hosts *h, const char *nodes)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
+/* Where others hold copies of what a process has seen, a host takes the copies of its own processes
+ * with it: as many more are needed as it runs. */
+static int enough_copies(struct run_arguments *a)
+{
+    const struct hark_option *o = a->o.protocol->manual->options;
+    uint32_t most = 0;
+    while (o && o->name && o->at != HARK_SETS(copies)) o++;
+    if (o == NULL || o->name == NULL || a->o.core.flags & HARK_TEAM_LOST) return 0;
+    for (uint32_t i = 0; i < a->hosts.count - a->hosts.spares; i++)
+        if (a->hosts.host[i].slots > most) most = a->hosts.host[i].slots;
+    const uint32_t given = a->o.core.copies;
+    if (most > o->most)
+        return bad(
+            "under %s a host may run %u processes at most, since all that it runs are lost at "
+            "once; found one with %u slots",
+            a->o.protocol->name, o->most, most);
+    if (given && given < most)
+        return bad("--%s: expected at least %u, as many as a host runs and loses at once, found %u",
+            o->name, most, given);
+    if (given == 0) a->o.core.copies = most;
+    return 0;
+}
+
 static int suits(struct run_arguments *a)
 {
     char listen[200];
@@ -241,6 +264,7 @@ static int suits(struct run_arguments *a)
                    "one by one");
     if (a->o.store == NULL && a->o.host_store == NULL)
         return bad("several hosts need --store DIR, a directory that all of them see");
+    if (enough_copies(a)) return 2;
     if (!hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
         return bad("--transport: expected one that goes from host to host, found %s",
             a->o.transport->name);

@@ -65,6 +65,13 @@ clean h1 h2 h4
 power_on h3
 
 "$hark" run -n 6 -- "$examples/heat2d" 256 4000 >right4000 2>/dev/null
+begin_own --protocol scmel # all that died are lost at once: copies elsewhere are enough
+holds 'scmel: images are on two hosts' until_true 20 copied 4 3
+power_cut h3
+ends_right 'scmel: power cut'
+is 'scmel: power cut: two die' 2 "$(went_back)"
+power_on h3
+
 STEPS=4000 begin_own # two hosts one after the other: the second when a checkpoint of its processes lies on two hosts that live
 holds 'h2: images are on two hosts' until_true 20 copied 2 3
 power_cut h2
@@ -151,6 +158,9 @@ refused '--hostfile: empty: expected lines HOST [slots=N], found none' -n 2 --ho
 printf 'h1 slots=1\nh2 slots=1\n' >two
 refused '-n: expected at most 2 processes, as many as the hosts have slots, found 3' -n 3 --hostfile two --store s -- true
 refused '--spares: expected fewer than the 2 hosts, found 2' -n 2 --hostfile two --spares 2 --store s -- true
+refused '--copies: expected at least 2, as many as a host runs and loses at once, found 1' -n 4 --hostfile "$shared/hosts" --protocol scmel --copies 1 --store s -- true
+printf 'h1 slots=9\n' >nine
+refused 'under scmel a host may run 8 processes at most, since all that it runs are lost at once; found one with 9 slots' -n 9 --hostfile nine --protocol scmel --store s -- true
 expect 2 'the launcher (false) ended with status 1 before its agent had come up' -n 2 --hostfile two --launcher 'false %h' --store s -- true
 expect 2 'cannot start the launcher no-such-command' -n 2 --hostfile two --launcher 'no-such-command %h' --store s2 -- true
 
