@@ -48,7 +48,7 @@ holds 'no-kill: the node is said to be dead' says kept '^hark: host h4 died'
 power_on h4
 slurm_node_on h4
 
-STEPS=100000 submit ended --signal=B:USR1 -- --checkpoint-on USR1 --then-stop # as before a time limit: a checkpoint, and the end
+STEPS=100000 submit ended -- --checkpoint-on USR1 --then-stop # as before a time limit: a checkpoint, and the end
 holds 'a signal: it runs' until_true 60 images 2 2
 on h1 scancel --batch --signal=USR1 --name ended
 holds 'a signal: the job ends' until_true 60 over ended
