@@ -14,6 +14,7 @@
 #include "mpiexec.h"
 #include "partition.h"
 #include "protocols.h"
+#include "ps.h"
 #include "run.h"
 #include "sim.h"
 #include "store.h"
@@ -23,7 +24,7 @@
 #include "../supervisor/supervisor.h"
 
 static const char usage[] =
-    "usage: hark run|store|check|replay|sim|partition|balance|trace|compare|mpi "
+    "usage: hark run|ps|store|check|replay|sim|partition|balance|trace|compare|mpi "
     "[OPTION]... , hark help [SUBCOMMAND], hark --version\n";
 
 static int help(int argc, char **argv)
@@ -31,6 +32,7 @@ static int help(int argc, char **argv)
     if (argc < 2) {
         fputs(usage, stdout);
         fputs("  run        run a program as several processes, and bring back those that die\n"
+              "  ps         show the jobs that run, or each process of one\n"
               "  store      list the checkpoints in a store, or verify them\n"
               "  check      search every interleaving of a small program and its failures\n"
               "  replay     step through one of them, as hark check writes it\n"
@@ -51,6 +53,10 @@ static int help(int argc, char **argv)
     }
     if (strcmp(argv[1], "run") == 0) {
         hark_cli_run_help();
+        return 0;
+    }
+    if (strcmp(argv[1], "ps") == 0) {
+        hark_cli_ps_help();
         return 0;
     }
     if (strcmp(argv[1], "store") == 0) {
@@ -94,7 +100,7 @@ static int help(int argc, char **argv)
         return 0;
     }
     fprintf(stderr,
-        "hark help: expected run, store, check, replay, sim, partition, balance, trace, "
+        "hark help: expected run, ps, store, check, replay, sim, partition, balance, trace, "
         "compare, mpi or protocols, found \"%s\"\n",
         argv[1]);
     return 2;
@@ -162,16 +168,17 @@ int main(int argc, char **argv)
     static const struct {
         const char *word;
         int (*main)(int argc, char **argv);
-    } table[] = {{"run", hark_cli_run}, {"store", hark_cli_store}, {"check", hark_cli_check},
-        {"replay", hark_cli_replay}, {"sim", hark_cli_sim}, {"partition", hark_cli_partition},
-        {"balance", hark_cli_balance}, {"trace", hark_cli_trace}, {"compare", hark_cli_compare},
-        {"mpi", hark_cli_mpi}, {"agent", agent}, {"help", help}, {"--help", help}, {"-h", help},
-        {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
+    } table[] = {{"run", hark_cli_run}, {"ps", hark_cli_ps}, {"store", hark_cli_store},
+        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
+        {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace},
+        {"compare", hark_cli_compare}, {"mpi", hark_cli_mpi}, {"agent", agent}, {"help", help},
+        {"--help", help}, {"-h", help}, {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
     for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
         if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));
     if (argc > 1)
         fprintf(stderr,
-            "hark: expected run, store, check, replay, sim, partition, balance, trace, compare, "
+            "hark: expected run, ps, store, check, replay, sim, partition, balance, trace, "
+            "compare, "
             "mpi, "
             "help or --version, found \"%s\"\n",
             argv[1]);

@@ -27,8 +27,14 @@ void hark_sup_ask_checkpoint(struct supervisor *s)
 
 void hark_sup_checkpointed(struct supervisor *s, uint32_t rank)
 {
-    for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (hark_service_same_wave(core_of(s), r, rank)) s->child[r].checkpoint_due = false;
+    const uint64_t now = hark_sup_now();
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        struct child *c = &s->child[r];
+        if (!hark_service_same_wave(core_of(s), r, rank)) continue;
+        c->checkpoint_due = false;
+        c->checkpointed = hark_service_wave(core_of(s), r, 0);
+        c->checkpointed_at = now;
+    }
     hark_sup_checkpoint_done(s);
 }
 

@@ -29,6 +29,7 @@
  *       launch.c         agents on other hosts are started
  *       input.c          what rank 0 reads
  *    4  end.c            the end of a job, wished for or not
+ *       status.c         how it stands, for `hark ps`
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
  *       journal.c        where processes keep their readings of clocks
@@ -39,6 +40,8 @@
  *    1  keeper_record.c  its record
  *       outlet.c         writes without blocking us
  *       output.c         what one process prints, over its incarnations
+ *       inquiry.c        those that connect, ask one thing, and are gone
+ *       status_message.c how a job stands, as bytes
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H
@@ -52,8 +55,10 @@
 #include "../agent/local.h"
 #include "../control/board.h"
 #include "../control/control.h"
+#include "inquiry.h"
 #include "output.h"
 #include "keeper.h"
+#include "status.h"
 #include "supervisor.h"
 #include "outlet.h"
 #include "../driver/point.h"
@@ -136,10 +141,12 @@ struct child { /* a process of the job, over all its incarnations */
     bool dying;     /* its last words are being read */
     bool goes_back; /* with another one: its next incarnation is announced, and begins when it says
                        AGAIN or is dead */
-    uint64_t answer_by;  /* then it is killed (ns); 0: it has been */
-    int journal;         /* descriptor of its readings of clocks, over all incarnations; -1: none */
-    int kept;            /* what AGAIN said, for its next SETUP; -1: nothing */
-    bool restarted;      /* ever */
+    uint64_t answer_by; /* then it is killed (ns); 0: it has been */
+    int journal;        /* descriptor of its readings of clocks, over all incarnations; -1: none */
+    int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
+    uint32_t restarts;  /* how often it went back in this run */
+    uint64_t checkpointed, checkpointed_at; /* its last checkpoint that was decided in this run, and
+                                               when (ns); 0: none */
     bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
     bool waits_known;    /* it has said where it waits, since nothing moves */
     struct hark_waits waits;
@@ -192,6 +199,7 @@ struct supervisor {
     bool figures_lost;             /* no memory for some of them */
     struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */
     uv_async_t moved;              /* an outlet has moved something */
+    struct hark_inquiry *status;   /* those who ask how it stands; NULL: none can */
     int positions; /* descriptor of the positions that were shown, in the store that is kept; -1:
                       none */
     struct input input;
@@ -313,6 +321,12 @@ void hark_sup_signal_groups(const struct supervisor *s, int number, bool recover
 void hark_sup_stops_begin(struct supervisor *s); /* from then on processes are stopped with us */
 void hark_sup_stops_end(struct supervisor *s);
 uint64_t hark_sup_awake(void); /* as hark_sup_now(), less the time that we were stopped */
+
+/* status.c */
+/* False: there is no memory. Else hark_status_free() frees it. */
+bool hark_sup_status(const struct supervisor *s, bool processes, struct hark_job_status *status);
+void hark_sup_status_open(struct supervisor *s);
+void hark_sup_status_close(struct supervisor *s);
 
 /* planned_kill.c */
 uint64_t hark_sup_next_kill(const struct child *c);     /* progress at the next one; 0: none */

@@ -101,7 +101,7 @@ static void put_failures(FILE *f, const struct supervisor *s)
     fprintf(f, "%s],\n  \"restarted_ranks\": [", s->failures ? "\n  " : "");
     const char *before = "";
     for (uint32_t i = 0; i < s->o->ranks; i++) {
-        if (!s->child[i].restarted) continue;
+        if (s->child[i].restarts == 0) continue;
         fprintf(f, "%s%" PRIu32, before, i);
         before = ", ";
     }

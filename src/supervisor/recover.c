@@ -128,13 +128,16 @@ static void announce_back(struct supervisor *s, const uint8_t *member)
 {
     hark_sup_waves_drop(s, member);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
-        s->child[r].restarted |= member[r] != 0;
+        s->child[r].restarts += member[r] != 0;
         if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
     }
     hark_sup_announce(s, NULL);
     HARK_POINT("announced", HARK_TRACE_SUPERVISOR);
-    for (uint32_t i = 0; i < s->count; i++)
-        if (s->child[i].dead && !hark_sup_restart(s, &s->child[i])) return;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        c->restarts += c->dead && c->rank == HARK_RECOVERY;
+        if (c->dead && !hark_sup_restart(s, c)) return;
+    }
     HARK_POINT("spawned", HARK_TRACE_SUPERVISOR);
     hark_sup_watch_planned_kill(s);
 }

@@ -168,6 +168,7 @@ static int run(struct supervisor *s)
         return 1;
     }
     s->started = hark_sup_now();
+    hark_sup_status_open(s);
     /* A start that fails may leave some to be reaped. */
     if (s->o->hosts == 0 || hark_sup_agents_open(s)) (void)hark_sup_begin(s);
     bool left = false;
@@ -178,6 +179,7 @@ static int run(struct supervisor *s)
     hark_sup_input_stop(s);
     hark_sup_outlets_close(s);
     hark_sup_agents_close(s);
+    hark_sup_status_close(s);
     close_loop(s);
     if (s->phase == ENDING) return s->exit;
     if (s->signal) return 128 + s->signal;

@@ -16,7 +16,7 @@ DOCUMENTS = ["*.md", "docs/*.md", "docs/protocols/*.md", "docs/man/*.[15]", "ben
              "bench/papers/*.md", "test/scenario/golden/*.md"]
 SOURCES = ["include", "src", "transports", "examples", "test", "bench", "packaging"]
 FOLDERS = SOURCES + ["docs"]
-COMMANDS = ["run", "store", "check", "replay", "sim", "partition", "balance", "trace", "compare", "mpi"]
+COMMANDS = ["run", "ps", "store", "check", "replay", "sim", "partition", "balance", "trace", "compare", "mpi"]
 # Files of the reader's or of the system, which examples name.
 FOREIGN_FILES = {"program.c", "stdio.h", "mpi.h", "signal.h"}
 # Options of other programs, which a document names beside ours: pkg-config, sbatch, gcovr, mpirun.

@@ -58,18 +58,19 @@ static void put(struct run *r, const char *name, const char *text)
 
 static void the_command(void **state)
 {
-    EXPECT("hark: expected run, store, check, replay, sim, partition, balance, trace, compare, "
+    EXPECT("hark: expected run, ps, store, check, replay, sim, partition, balance, trace, compare, "
            "mpi, help or "
            "--version, found \"walk\"",
         "walk");
-    EXPECT("hark help: expected run, store, check, replay, sim, partition, balance, trace, "
+    EXPECT("hark help: expected run, ps, store, check, replay, sim, partition, balance, trace, "
            "compare, mpi or "
            "protocols, found \"walk\"",
         "help", "walk");
     EXPECT("hark help: expected one subcommand, found \"extra\" too", "help", "replay", "extra");
     const char *const nothing[] = {NULL};
     expect(*state,
-        "usage: hark run|store|check|replay|sim|partition|balance|trace|compare|mpi [OPTION]... , "
+        "usage: hark run|ps|store|check|replay|sim|partition|balance|trace|compare|mpi [OPTION]... "
+        ", "
         "hark help "
         "[SUBCOMMAND], hark --version",
         nothing);
