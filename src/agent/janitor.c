@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +50,22 @@ void hark_remove_tree(const char *path)
 {
     struct stat st;
     if (lstat(path, &st) == 0) remove_all(AT_FDCWD, path, st.st_dev);
+}
+
+bool hark_remove_dead_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (lstat(path, &st) < 0 || !S_ISSOCK(st.st_mode)) return false;
+    if (snprintf(address.sun_path, sizeof address.sun_path, "%s", path) >=
+        (int)sizeof address.sun_path)
+        return false;
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    const bool dead =
+        connect(fd, (struct sockaddr *)&address, sizeof address) < 0 && errno == ECONNREFUSED;
+    close(fd);
+    return dead && unlink(path) == 0;
 }
 
 /* When `pid` was started, in the kernel's ticks; 0 if there is no such process. */
@@ -147,6 +165,16 @@ static bool wait_for_note(int pipe, uint64_t lease)
     }
 }
 
+/* The supervisor has died, but the system may not have closed its socket yet. */
+static void remove_socket(const char *path)
+{
+    struct stat st;
+    for (int waited = 0; waited < DYING_MS && !hark_remove_dead_socket(path); waited += 20) {
+        if (lstat(path, &st) < 0) return;
+        (void)poll(NULL, 0, 20);
+    }
+}
+
 _Noreturn static void keep_watch(int pipe, pid_t parent, const struct hark_janitor_job *job)
 {
     struct known k = {0};
@@ -164,6 +192,7 @@ _Noreturn static void keep_watch(int pipe, pid_t parent, const struct hark_janit
     if (over && getppid() == parent) (void)kill(parent, SIGKILL); /* it would start others */
     kill_all(&k);
     save_trace(job);
+    if (job->socket) remove_socket(job->socket);
     job->sweep(job->name, job->directory);
     hark_remove_tree(job->directory);
     if (job->spill) hark_remove_tree(job->spill);

@@ -7,6 +7,7 @@
 #ifndef HARK_AGENT_JANITOR_H
 #define HARK_AGENT_JANITOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -22,7 +23,9 @@ struct hark_janitor_job {
     const char *trace;     /* absolute: file for the trace whose parts are `trace-*` in `directory`;
                               NULL: none */
     void (*sweep)(const char *job, const char *directory); /* the transport's */
-    int lock; /* a descriptor to hold until all is clean, or -1 */
+    int lock;           /* a descriptor to hold until all is clean, or -1 */
+    const char *socket; /* absolute: a UNIX socket elsewhere, removed unless somebody listens at it;
+                           NULL: none */
 };
 
 /* Starts it; to be called before there are threads. 0, or -1 with errno. */
@@ -36,6 +39,8 @@ void hark_janitor_lease(struct hark_janitor *j, uint64_t end);
 /* All is clean: it ends. Returns when it has. */
 void hark_janitor_dismiss(struct hark_janitor *j);
 
+/* Removes a UNIX socket that nobody listens at; false: there is none. */
+bool hark_remove_dead_socket(const char *path);
 /* Removes a directory with all that is in it; what can not be removed stays. */
 void hark_remove_tree(const char *path);
 

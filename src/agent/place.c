@@ -52,7 +52,7 @@ static bool make_directory(struct agent *a, char error[256])
     }
     /* From here on somebody cleans up, whatever becomes of us. */
     const struct hark_janitor_job job = {
-        a->job.name, a->directory, a->spill, NULL, transport_of(a)->sweep, -1};
+        a->job.name, a->directory, a->spill, NULL, transport_of(a)->sweep, -1, NULL};
     if (hark_janitor_start(&a->janitor, &job) < 0)
         return fails(error, "cannot start", "the janitor", errno);
     if (mkdir(a->directory, 0700) < 0) return fails(error, "cannot make", a->directory, errno);

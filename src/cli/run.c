@@ -8,6 +8,7 @@
 #include "hark/registry.h"
 #include "../control/control.h"
 #include "../control/transports.h"
+#include "../supervisor/address.h"
 #include "journal.h"
 #include "options.h"
 #include "run_parts.h"
@@ -105,6 +106,10 @@ void hark_cli_run_help(void)
         "  --chaos SEED[:COUNT]    kill COUNT times (1), at moments chosen by SEED\n"
         "  --trace FILE            write a trace of the run, for `hark trace`\n"
         "  --json FILE             write the figures\n"
+        "  --metrics ADDRESS       answer HTTP requests for the figures while it runs, for "
+        "Prometheus: HOST:PORT,\n"
+        "                          [ADDRESS]:PORT or unix:PATH; port 0: a free one, which is "
+        "printed\n"
         "  --write-matrix FILE     write how much each process sent to each, for `hark partition` "
         "and `hark sim`\n"
         "  --record FILE           write what each process sent and received, for `hark compare`\n"
@@ -231,6 +236,14 @@ static int checkpoint_on(struct run_arguments *a, const char *text)
         text);
 }
 
+static int metrics(struct run_arguments *a, const char *text)
+{
+    struct hark_address address;
+    a->o.metrics = text;
+    if (hark_address_parse(&address, text)) return 0;
+    return bad("--metrics: expected " HARK_ADDRESS_EXPECTED ", found \"%s\"", text);
+}
+
 static int log_limit(struct run_arguments *a, const char *text)
 {
     if (hark_cli_size(text, &a->o.log_limit)) return 0;
@@ -298,6 +311,7 @@ enum {
     CHAOS,
     TRACE,
     JSON,
+    METRICS,
     MATRIX,
     RECORD,
     STEADY,
@@ -329,15 +343,15 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"compress", 1, NULL, COMPRESS}, {"resume", 0, NULL, RESUME}, {"journal", 1, NULL, JOURNAL},
     {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL}, {"option", 1, NULL, OPTION},
     {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
-    {"json", 1, NULL, JSON}, {"write-matrix", 1, NULL, MATRIX}, {"record", 1, NULL, RECORD},
-    {"steady", 0, NULL, STEADY}, {"checkpoint-on", 1, NULL, CHECKPOINT_ON},
-    {"then-stop", 0, NULL, THEN_STOP}, {"grace", 1, NULL, GRACE},
-    {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI}, {"wdir", 1, NULL, WDIR},
-    {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER}, {"spares", 1, NULL, SPARES},
-    {"host-timeout", 1, NULL, HOST_TIMEOUT}, {"interface", 1, NULL, INTERFACE},
-    {"host-store", 1, NULL, HOST_STORE}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
-    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
+    {"json", 1, NULL, JSON}, {"metrics", 1, NULL, METRICS}, {"write-matrix", 1, NULL, MATRIX},
+    {"record", 1, NULL, RECORD}, {"steady", 0, NULL, STEADY},
+    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
+    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
+    {"wdir", 1, NULL, WDIR}, {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER},
+    {"spares", 1, NULL, SPARES}, {"host-timeout", 1, NULL, HOST_TIMEOUT},
+    {"interface", 1, NULL, INTERFACE}, {"host-store", 1, NULL, HOST_STORE}, {"env", 1, NULL, ENV},
+    {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
 static int compress(struct run_arguments *a, const char *text)
 {
@@ -388,6 +402,7 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case CHAOS: return chaos(a, optarg);
     case TRACE: a->o.trace = optarg; return 0;
     case JSON: a->o.json = optarg; return 0;
+    case METRICS: return metrics(a, optarg);
     case MATRIX: a->advice.matrix = optarg; return 0;
     case RECORD: a->o.record = optarg; return 0;
     case STEADY: a->o.steady = true; return 0;

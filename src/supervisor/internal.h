@@ -9,6 +9,7 @@
  *   14  signals.c        what each signal does
  *       quiet.c          looks at the board: can anything move?
  *       json.c           the figures
+ *       metrics.c        the figures while it runs, for Prometheus
  *   13  death.c          a death: what it means, and what follows
  *   12  messages.c       what processes say
  *   11  recover.c        bringing back: after a death, by the recovery line, from a store
@@ -42,6 +43,8 @@
  *       output.c         what one process prints, over its incarnations
  *       inquiry.c        those that connect, ask one thing, and are gone
  *       status_message.c how a job stands, as bytes
+ *       http.c           requests, and the heads of answers
+ *       address.c        where metrics can be asked for
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H
@@ -55,6 +58,7 @@
 #include "../agent/local.h"
 #include "../control/board.h"
 #include "../control/control.h"
+#include "address.h"
 #include "inquiry.h"
 #include "output.h"
 #include "keeper.h"
@@ -194,14 +198,16 @@ struct supervisor {
     int exit;   /* status to end with, from ENDING on */
     int signal; /* that was passed on; 0: none */
     bool output_failed, record_failed, positions_failed;
-    bool noted;                    /* a NOTE was said */
-    char *advice;                  /* of the options' advise, for the JSON */
-    bool figures_lost;             /* no memory for some of them */
-    struct hark_outlet *outlet[2]; /* stdout, stderr; the same if these are */
-    uv_async_t moved;              /* an outlet has moved something */
-    struct hark_inquiry *status;   /* those who ask how it stands; NULL: none can */
-    int positions; /* descriptor of the positions that were shown, in the store that is kept; -1:
-                      none */
+    bool noted;                            /* a NOTE was said */
+    char *advice;                          /* of the options' advise, for the JSON */
+    bool figures_lost;                     /* no memory for some of them */
+    struct hark_outlet *outlet[2];         /* stdout, stderr; the same if these are */
+    uv_async_t moved;                      /* an outlet has moved something */
+    struct hark_inquiry *status, *metrics; /* those who ask for them; NULL: none can */
+    struct hark_address metrics_address;
+    int metrics_fd; /* listens there until `metrics` does; -1: none */
+    int positions;  /* descriptor of the positions that were shown, in the store that is kept; -1:
+                       none */
     struct input input;
     bool give_up;      /* who reads our output has had time enough */
     bool finish_waits; /* all have finished, and not all that they printed is shown */
@@ -519,6 +525,13 @@ void hark_sup_check_quiescence(uv_timer_t *timer);
 
 /* signals.c */
 void hark_sup_signals_open(struct supervisor *s); /* handlers, in the loop */
+
+/* metrics.c */
+int hark_sup_metrics_listen(struct supervisor *s); /* before anything is started: 0, or the exit
+                                                      status after one line */
+void hark_sup_metrics_open(struct supervisor *s);  /* they are answered from now on */
+void hark_sup_metrics_close(struct supervisor *s);
+void hark_sup_metrics_end(struct supervisor *s); /* nothing is left of its socket */
 
 /* json.c: 0, or -1 after one line */
 int hark_sup_json(const struct supervisor *s);

@@ -211,8 +211,9 @@ static int name_job(struct supervisor *s)
 /* From here on somebody cleans up, whatever becomes of us. */
 static int make_directory(struct supervisor *s)
 {
-    struct hark_janitor_job job = {
-        s->job, s->directory, s->spill_path, s->trace_path, s->o->transport->sweep, s->lock};
+    struct hark_janitor_job job = {s->job, s->directory, s->spill_path, s->trace_path,
+        s->o->transport->sweep, s->lock,
+        s->metrics_address.path[0] ? s->metrics_address.path : NULL};
     if (hark_janitor_start(&s->janitor, &job) < 0) {
         hark_sup_say("cannot start the janitor: %s", strerror(errno));
         return 1;

@@ -1,4 +1,4 @@
-/* status.c: how the job stands, for `hark ps`. */
+/* status.c: how the job stands, for `hark ps` and for metrics. */
 #include "internal.h"
 
 #include <errno.h>

@@ -83,7 +83,7 @@ struct hark_job_status {
     void *texts;        /* of one that was read: memory of its texts */
 };
 
-/* The words for the states above, as `hark ps` has them. */
+/* The words for the states above, as `hark ps` and metrics have them. */
 const char *hark_job_state_name(uint32_t state);
 const char *hark_process_state_name(uint32_t state);
 const char *hark_host_state_name(uint32_t state);

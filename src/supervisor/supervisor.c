@@ -169,6 +169,7 @@ static int run(struct supervisor *s)
     }
     s->started = hark_sup_now();
     hark_sup_status_open(s);
+    hark_sup_metrics_open(s);
     /* A start that fails may leave some to be reaped. */
     if (s->o->hosts == 0 || hark_sup_agents_open(s)) (void)hark_sup_begin(s);
     bool left = false;
@@ -180,6 +181,7 @@ static int run(struct supervisor *s)
     hark_sup_outlets_close(s);
     hark_sup_agents_close(s);
     hark_sup_status_close(s);
+    hark_sup_metrics_close(s);
     close_loop(s);
     if (s->phase == ENDING) return s->exit;
     if (s->signal) return 128 + s->signal;
@@ -210,6 +212,7 @@ int hark_supervise(const struct hark_run_options *options)
         .board_fd = -1,
         .store_fd = -1,
         .positions = -1,
+        .metrics_fd = -1,
         .input = {.spool = -1, .source = -1, .reader = -1},
         .janitor = {-1, 0}};
     struct rlimit files;
@@ -218,7 +221,9 @@ int hark_supervise(const struct hark_run_options *options)
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    int status = hark_sup_signals_begin(&s) && make_children(&s) ? hark_sup_job_open(&s) : 1;
+    int status = hark_sup_signals_begin(&s) && make_children(&s) ? 0 : 1;
+    if (status == 0) status = hark_sup_metrics_listen(&s);
+    if (status == 0) status = hark_sup_job_open(&s);
     bool opened = status == 0 && !s.finished_before;
     if (opened) s.exit = status = run(&s);
     if (opened && status == 0) say_missed(&s);
@@ -229,6 +234,7 @@ int hark_supervise(const struct hark_run_options *options)
     if (opened && hark_sup_close_recording(&s) < 0 && status == 0) s.exit = status = 1;
     if (opened && options->json && hark_sup_json(&s) < 0 && status == 0) status = 1;
     hark_sup_job_close(&s);
+    hark_sup_metrics_end(&s);
     for (uint32_t i = 0; i < s.recoveries; i++) free(s.recovery[i].rolled);
     free(s.recovery);
     free(s.advice);

@@ -47,8 +47,9 @@ struct hark_run_options {
     const char *trace;     /* file for the trace; NULL: none */
     const char *record;    /* file for what processes sent and took; NULL: none */
     const char *json;      /* file for the figures; NULL: none */
-    uint64_t log_limit;    /* bytes of payload log in memory, a process; 0: none */
-    uint64_t interval_ms;  /* between checkpoints; 0: none */
+    const char *metrics;  /* where they can be asked for while it runs (address.h); NULL: nowhere */
+    uint64_t log_limit;   /* bytes of payload log in memory, a process; 0: none */
+    uint64_t interval_ms; /* between checkpoints; 0: none */
     uint64_t mtbf_ms; /* mean time between failures; not 0: interval_ms is the first, the others by
                          Daly's formula */
     uint32_t generations;
