@@ -14,7 +14,7 @@ static const char *time_text(uint64_t ns, char text[32])
 {
     const uint64_t s = ns / 1000000000;
     if (ns == HARK_STATUS_UNKNOWN) snprintf(text, 32, "-");
-    else if (s < 60) snprintf(text, 32, "%.1fs", (double)(ns / 100000000) / 10);
+    else if (s < 60) snprintf(text, 32, "%" PRIu64 ".%us", s, (unsigned)(ns / 100000000 % 10));
     else if (s < 3600) snprintf(text, 32, "%" PRIu64 "m%02" PRIu64 "s", s / 60, s % 60);
     else if (s < 86400) snprintf(text, 32, "%" PRIu64 "h%02" PRIu64 "m", s / 3600, s / 60 % 60);
     else snprintf(text, 32, "%" PRIu64 "d%02" PRIu64 "h", s / 86400, s / 3600 % 24);

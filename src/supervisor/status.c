@@ -23,7 +23,7 @@ static uint32_t job_state(const struct supervisor *s)
     default: break;
     }
     for (uint32_t i = 0; s->host && i < s->o->hosts; i++)
-        if (!s->host[i].ready) return HARK_JOB_STARTING;
+        if (!s->host[i].was_ready) return HARK_JOB_STARTING; /* one that is back can wait */
     return HARK_JOB_RUNNING;
 }
 

@@ -133,9 +133,10 @@ until_there far.0
 ends resumed
 gone
 
-# Several hosts: rank by rank where it runs; one dies.
+# Several hosts: rank by rank where it runs; one dies, and is back later.
 printf 'one slots=2\ntwo slots=2\nthree slots=2\n' >hosts
 cat >launch.sh <<'END'
+[ -e agent.$1 ] && while [ ! -e back ]; do :; done
 echo $$ >agent.$1
 shift
 exec "$@"
@@ -154,6 +155,10 @@ until_said 'host two died' said
 until_said 'recovered in' said
 is 'a dead host' 'dead 0 ready 2' "$(shows $run host.two.state host.two.processes host.three.state host.three.processes)"
 is 'where its ranks are' 'one one three three' "$(shows $run 0.host 1.host 2.host 3.host)"
+is 'the job goes on' running "$(shows $run state)"
+touch back
+until_said 'host two is back' said
+is 'a host that is back' 'spare 0 running' "$(shows $run host.two.state host.two.processes state)"
 is 'how often they went back' '0 0 1 1' "$(shows $run 0.restarts 1.restarts 2.restarts 3.restarts)"
 ends 'hosts'
 gone
