@@ -16,6 +16,18 @@ static size_t width_of(const char *text)
     return width;
 }
 
+/* Control characters, and bytes that are no UTF-8, become `?`. */
+static void make_plain(char *text)
+{
+    uint32_t code;
+    for (size_t n; *text; text += n) {
+        n = hark_utf8(text, SIZE_MAX, &code);
+        const bool bad = n == 0 || code < 0x20 || (code >= 0x7f && code < 0xa0);
+        if (n == 0) n = 1;
+        if (bad) memset(text, '?', n);
+    }
+}
+
 static void add(struct ps_table *t, char *text)
 {
     if (t->count == t->room && text) {
@@ -31,8 +43,7 @@ static void add(struct ps_table *t, char *text)
         t->bad = true;
         return;
     }
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
+    make_plain(text);
     const size_t width = width_of(text);
     if (width > t->width[t->at]) t->width[t->at] = width;
     t->cell[t->count++] = text;

@@ -19,7 +19,7 @@ struct ps_table {
 
 /* Adds a column; cells of the first row. */
 void ps_table_column(struct ps_table *t, const char *title, bool right);
-/* The next cell. Control characters become `?`: a terminal would obey them. */
+/* The next cell. What a terminal would obey becomes `?`. */
 void ps_table_put(struct ps_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints and frees it. False: there was no memory, and nothing is printed. */

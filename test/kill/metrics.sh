@@ -9,7 +9,7 @@ export PLACE=$work TMPDIR=$work/t
 mkdir t
 client() { "$python" "$here/metrics_client.py" "$@"; }
 until_there() { while [ ! -e "$1" ]; do :; done; }
-until_said() { while ! grep -q "$1" said; do :; done; }
+until_said() { while ! grep -q "$1" said 2>/dev/null; do :; done; }
 begin() { # where, options of hark run, and behind -- the program; then `at` is what it says
   rm -f go up.* said; "$hark" run --metrics "$@" >shown 2>said & run=$!
   until_said '^hark: metrics are at '
@@ -96,6 +96,19 @@ client leave socket
 begin unix:socket -n 1 --protocol none -- "$obedient" make=up await=go
 is 'in the place of another one' 1 "$(figures hark_ranks)"
 ends 'in the place of another one'
+
+# A name with what the formats, and terminals, take for something else.
+odd=$'od"d\\n\nx\e[31m\xff\xc2\x9b'
+ln -s "$obedient" "$odd"
+begin 127.0.0.1:0 -n 1 --protocol none -- "./$odd" make=up await=go
+is 'an odd name' 1 "$(figures hark_ranks)"
+is 'in a label' $'./od"d\\n\nx\e[31m\xef\xbf\xbd\xc2\x9b' "$(client labels page hark_job_info program)"
+"$hark" ps --json $run >json
+is 'in JSON' $'./od"d\\n\nx\e[31m\xef\xbf\xbd\xc2\x9b' "$("$python" "$here/ps_json.py" json program)"
+"$hark" ps --once $run >out
+grep -aq 'od"d\\n?x?\[31m???,' out && good || bad 'in a table'
+is 'what a table has of it' '' "$(tr -d '\n' <out | LC_ALL=C tr -dc '\000-\037')"
+ends 'an odd name'
 
 # Hosts.
 printf 'one\ntwo\n' >hosts

@@ -9,7 +9,7 @@ export PLACE=$work TMPDIR=$work/t
 mkdir t
 
 until_there() { while [ ! -e "$1" ]; do :; done; }
-until_said() { while ! grep -q "$1" "$2"; do :; done; } # pattern, file
+until_said() { while ! grep -q "$1" "$2" 2>/dev/null; do :; done; } # pattern, file
 # What the JSON of a job shows, as `rank.key` or `host.NAME.key` or `key`, each; null as None. JOB KEYS...
 shows() { "$hark" ps --json "$1" >json 2>err && "$python" "$here/ps_json.py" json "${@:2}"; }
 until_shown() { # JOB EXPECTED KEYS...

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -133,15 +134,18 @@ struct asked {
     char path[300];
 };
 
-/* One byte is a question, and the answer to it. */
+#define BIG ((size_t)3 << 20) /* more than a socket takes at once */
+
+/* One byte is a question, and the answer to it; or that is a big one. */
 static int on_ask(void *self, const uint8_t *at, size_t length, struct hark_inquiry_answer *answer)
 {
     (void)self;
     if (at[length - 1] == 'n') return -1;
     if (at[length - 1] == 'm') return 0;
-    *answer = (struct hark_inquiry_answer){malloc(1), 1};
+    const size_t bytes = at[length - 1] == 'b' ? BIG : 1;
+    *answer = (struct hark_inquiry_answer){malloc(bytes), bytes};
     assert_non_null(answer->at);
-    memcpy(answer->at, at, 1);
+    memset(answer->at, at[length - 1], bytes);
     return 1;
 }
 
@@ -185,12 +189,12 @@ static int connected(const struct asked *a)
 /* Bytes that come until the other end closes, while the loop runs. */
 static ssize_t heard(struct asked *a, int fd)
 {
-    char byte;
+    static char bytes[65536];
     for (ssize_t sum = 0;;) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         uv_run(&a->loop, UV_RUN_NOWAIT);
         if (poll(&p, 1, 1) == 0) continue;
-        const ssize_t n = read(fd, &byte, 1);
+        const ssize_t n = read(fd, bytes, sizeof bytes);
         if (n <= 0) {
             close(fd);
             return sum;
@@ -222,6 +226,38 @@ static void one_question(void **state)
     uv_run(&a.loop, UV_RUN_NOWAIT);
     end(&a);
     close(open_still);
+}
+
+static void big_answer(void **state)
+{
+    struct asked a;
+    begin(&a, *state);
+    assert_int_equal(heard_after(&a, "b"), (ssize_t)BIG);
+    const int fd = connected(&a); /* one that does not read it */
+    assert_int_equal(write(fd, "b", 1), 1);
+    uv_run(&a.loop, UV_RUN_NOWAIT);
+    assert_int_equal(heard_after(&a, "y"), 1);
+    end(&a);
+    close(fd);
+}
+
+/* What comes behind a question is dropped, up to a limit. */
+static void flood(void **state)
+{
+    struct asked a;
+    static const char more[4096];
+    size_t sum = 0;
+    begin(&a, *state);
+    const int fd = connected(&a);
+    assert_int_equal(write(fd, "y", 1), 1);
+    for (ssize_t n; sum<BIG; sum += n> 0 ? (size_t)n : 0) {
+        n = send(fd, more, sizeof more, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN) break;
+        uv_run(&a.loop, UV_RUN_NOWAIT);
+    }
+    assert_in_range(sum, 65536, BIG - 1);
+    close(fd);
+    end(&a);
 }
 
 /* The oldest goes, and only one for one. */
@@ -281,6 +317,7 @@ int main(void)
 #define CONNECTIONS(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {cmocka_unit_test(requests), cmocka_unit_test(long_requests),
         cmocka_unit_test(answers), cmocka_unit_test(addresses), CONNECTIONS(one_question),
-        CONNECTIONS(too_many), CONNECTIONS(scarce_descriptors)};
+        CONNECTIONS(big_answer), CONNECTIONS(flood), CONNECTIONS(too_many),
+        CONNECTIONS(scarce_descriptors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
