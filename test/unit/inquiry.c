@@ -132,6 +132,7 @@ struct asked {
     uv_loop_t loop;
     struct hark_inquiry *inquiry;
     char path[300];
+    int descriptors; /* that were open before */
 };
 
 #define BIG ((size_t)3 << 20) /* more than a socket takes at once */
@@ -159,6 +160,9 @@ static void begin(struct asked *a, const char *place)
 {
     struct hark_address address;
     char error[400];
+    assert_int_equal(uv_loop_init(&a->loop), 0); /* the first one opens what stays open */
+    assert_int_equal(uv_loop_close(&a->loop), 0);
+    a->descriptors = place_descriptors();
     snprintf(a->path, sizeof a->path, "unix:%s/s", place);
     assert_true(hark_address_parse(&address, a->path));
     const int fd = hark_address_listen(&address, error);
@@ -167,13 +171,15 @@ static void begin(struct asked *a, const char *place)
     assert_int_equal(hark_inquiry_open(&a->inquiry, &a->loop, fd, on_ask, NULL), 0);
 }
 
-static void end(struct asked *a)
+/* Which descriptors are still open are the caller's. */
+static void end(struct asked *a, int still)
 {
     hark_inquiry_close(a->inquiry);
     uv_walk(&a->loop, close_one, NULL);
     while (uv_run(&a->loop, UV_RUN_DEFAULT) != 0) {
     }
     assert_int_equal(uv_loop_close(&a->loop), 0); /* no handle is left */
+    assert_int_equal(place_descriptors(), a->descriptors + still);
 }
 
 static int connected(const struct asked *a)
@@ -224,7 +230,7 @@ static void one_question(void **state)
     assert_int_equal(heard(&a, fd), 1);
     const int open_still = connected(&a);
     uv_run(&a.loop, UV_RUN_NOWAIT);
-    end(&a);
+    end(&a, 1);
     close(open_still);
 }
 
@@ -237,7 +243,7 @@ static void big_answer(void **state)
     assert_int_equal(write(fd, "b", 1), 1);
     uv_run(&a.loop, UV_RUN_NOWAIT);
     assert_int_equal(heard_after(&a, "y"), 1);
-    end(&a);
+    end(&a, 1);
     close(fd);
 }
 
@@ -257,7 +263,7 @@ static void flood(void **state)
     }
     assert_in_range(sum, 65536, BIG - 1);
     close(fd);
-    end(&a);
+    end(&a, 0);
 }
 
 /* The oldest goes, and only one for one. */
@@ -278,7 +284,7 @@ static void too_many(void **state)
         assert_int_equal(heard(&a, fd[i]), 1);
     }
     close(fd[0]);
-    end(&a);
+    end(&a, 0);
 }
 
 static void scarce_descriptors(void **state)
@@ -295,7 +301,7 @@ static void scarce_descriptors(void **state)
     assert_int_equal(heard_after(&a, "y"), 0);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(heard_after(&a, "y"), 1);
-    end(&a);
+    end(&a, 0);
 }
 
 static int setup(void **state)

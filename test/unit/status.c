@@ -149,6 +149,17 @@ static void is_damaged(void **state)
     free(at);
 }
 
+static void is_on_no_host(void **state)
+{
+    size_t length;
+    (void)state;
+    processes[1].host = 2; /* of two */
+    uint8_t *at = made(&length);
+    processes[1].host = HARK_STATUS_NO_HOST;
+    assert_int_equal(read_copy(at, length), HARK_STATUS_BAD);
+    free(at);
+}
+
 static void is_of_another(void **state)
 {
     size_t length;
@@ -176,7 +187,7 @@ static void states_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(comes_back), cmocka_unit_test(is_cut),
-        cmocka_unit_test(is_damaged), cmocka_unit_test(is_of_another),
-        cmocka_unit_test(states_have_names)};
+        cmocka_unit_test(is_damaged), cmocka_unit_test(is_on_no_host),
+        cmocka_unit_test(is_of_another), cmocka_unit_test(states_have_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
