@@ -61,7 +61,7 @@ cat >held.sh <<'END'
 while [ -e hold ]; do :; done
 exec "$@"
 END
-begin -n 4 --clusters 2 --interval 0 --store st --checkpoint-on USR1 -- sh held.sh "$obedient" make=up steps-until=go
+begin -n 4 --verbose --clusters 2 --interval 0 --store st --checkpoint-on USR1 -- sh held.sh "$obedient" make=up steps-until=go
 for r in 0 1 2 3; do until_there up.$r; done
 is 'before a checkpoint' '0 None None' "$(shows $run 1.checkpoint 1.checkpoint_age_ms checkpoint_age_ms)"
 is 'the store' "$work/st" "$(shows $run store)"
@@ -86,6 +86,8 @@ kill -KILL "$victim"
 while [ "$(grep -c 'recovered in' said)" != 2 ]; do :; done
 is 'incarnations, another cluster' '1 1 1 1' "$(shows $run 0.incarnation 1.incarnation 2.incarnation 3.incarnation)"
 is 'failures, two' '2 2' "$(shows $run failures recoveries)"
+kill -KILL "$(sed -n 's/^hark: the recovery process is process //p' said)"
+until_shown $run '1 1 3 2' recovery.restarts recovery.incarnation failures recoveries
 until_shown $run 'True True' positive:0.log_bytes positive:2.deliveries
 
 # Names. A second job makes a beginning of both ambiguous.
