@@ -47,6 +47,8 @@ static size_t command(const struct kase *k, const char *argv[WORDS], char number
                                                                                         decides */
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) argv[n++] = begin[i];
     for (int i = 0; k->variant && k->variant->word[i]; i++) argv[n++] = k->variant->word[i];
+    /* Or there are fewer checkpoints, and clusters seldom change at one. */
+    if (k->variant && k->variant->regroups && k->number % 2) argv[n++] = "--wait-for-checkpoints";
     for (int i = 0; i < 2 && k->kill[i][0]; i++) {
         argv[n++] = "--kill";
         argv[n++] = k->kill[i];
