@@ -17,14 +17,19 @@ enum { ASKS = 8, UNANSWERED = 20 }; /* more than in silent_ms: the system ends n
 enum { SECONDS_MOST = 32767 };      /* of the system */
 enum { IDLE_MS = 3000 };            /* so long an idle one takes to be asked, and answer */
 enum { CLOSED = 7 };                /* TCP_CLOSE, of a header that excludes this one */
+enum { PAUSE_MOST = 44 };           /* TCP_RTO_MAX_MS, of Linux 6.15 */
 enum { PROBES = 3 };                /* of a window that is full, without an answer */
 
 static int prepared(int fd)
 {
-    int on = 1;
+    int on = 1, most = 1000; /* ms */
     fd = hark_descriptor_above(fd);
     if (fd < 0) return -errno;
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    /* What was lost is sent again each second at least, so that a link that is back is noticed
+     * soon: else the pauses double, and may outlast a lease. Not every system can. */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, &on, sizeof on);
+    (void)setsockopt(fd, IPPROTO_TCP, PAUSE_MOST, &most, sizeof most);
     return fd;
 }
 

@@ -55,7 +55,9 @@ static void on_stop(int number)
 
 void hark_sup_stops_begin(struct supervisor *s)
 {
-    const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
+    /* While we are stopped, other hosts would lose their leases. */
+    const struct sigaction stop = {
+        .sa_handler = s->o->hosts ? SIG_IGN : on_stop, .sa_flags = SA_RESTART};
     stopped = s;
     for (size_t i = 0; i < STOPPING; i++)
         if (!hark_sup_signal_ignored(s, stopping[i]))

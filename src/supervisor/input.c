@@ -42,6 +42,12 @@ int hark_sup_input_open(struct supervisor *s)
     const int mode = fcntl(STDIN_FILENO, F_GETFL);
     if (mode < 0 || (mode & O_ACCMODE) == O_WRONLY || fstat(STDIN_FILENO, &st) < 0 || is_null(&st))
         return 0;
+    if (s->o->hosts) { /* rank 0 is elsewhere, and sees an empty one */
+        if (S_ISFIFO(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size > 0))
+            hark_sup_say("standard input does not reach rank 0, which runs on another host: let it "
+                         "read a file that is there");
+        return 0;
+    }
     in->is = true;
     const off_t begin = S_ISREG(st.st_mode) ? lseek(STDIN_FILENO, 0, SEEK_CUR) : -1;
     in->direct = begin >= 0;
