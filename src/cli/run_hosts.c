@@ -263,7 +263,8 @@ static int suits(struct run_arguments *a)
         return bad("--incremental cannot be used with --host-store, whose checkpoints are copied "
                    "one by one");
     if (a->o.store == NULL && a->o.host_store == NULL)
-        return bad("several hosts need --store DIR, a directory that all of them see");
+        return bad("several hosts need --host-store DIR, on the disk of each, or --store DIR, "
+                   "which all of them see");
     if (enough_copies(a)) return 2;
     if (!hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
         return bad("--transport: expected one that goes from host to host, found %s",
