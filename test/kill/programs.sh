@@ -20,8 +20,8 @@ expect 1 '^hark: rank 1 exited without hark_init: false is not a program of hark
 # A job belongs to all its programs.
 expect 0 '' --store st -n 1 -- "$obedient" : -n 1 "$obedient" 
 rm -rf st
-expect 1 '' --store st --interval 1ms -n 1 -- "$obedient" die=1 : -n 1 "$obedient" recv=0.1
-expect 2 'the store belongs to a job with program=' --store st --resume -n 1 -- "$obedient" die=1 : -n 1 "$obedient" recv=0.2
+expect 1 '' --store st --interval 1ms -n 1 -- "$obedient" die=10 : -n 1 "$obedient" recv=0.1
+expect 2 'the store belongs to a job with program=' --store st --resume -n 1 -- "$obedient" die=10 : -n 1 "$obedient" recv=0.2
 
 # The working directory: a path of the program begins there, one in PATH does not.
 mkdir -p sub/bin
