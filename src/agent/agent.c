@@ -11,8 +11,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define CONNECT_MS 30000 /* for one address of the supervisor */
-
 /* ---- the launcher's lines -------------------------------------------------------------------- */
 
 static int unfit(const char *line)
@@ -67,82 +65,6 @@ static int read_launcher(struct agent *a)
     return 0;
 }
 
-/* ---- the connection -------------------------------------------------------------------------- */
-
-static void put_names(const struct agent *a, struct hark_control *m)
-{
-    char own[HARK_HOST_NAME] = "";
-    const char *node = getenv("SLURMD_NODENAME");
-    (void)gethostname(own, sizeof own - 1);
-    hark_control_puts(m, a->name, strlen(a->name));
-    hark_control_put32(m, node ? 2 : 1);
-    if (node) hark_control_puts(m, node, strlen(node));
-    hark_control_puts(m, own, strlen(own));
-}
-
-static void opened(void *self, struct hark_connection *c)
-{
-    struct agent *a = self;
-    struct hark_control m;
-    (void)c;
-    a->opened = true;
-    hark_control_begin(&m, HARK_A_HELLO);
-    hark_control_put32(&m, HARK_AGENT_VERSION);
-    put_names(a, &m);
-    hark_control_put32(&m, (uint32_t)getpid());
-    hark_agent_say(a, &m);
-}
-
-static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
-{
-    (void)c;
-    hark_agent_serve(self, at, length);
-}
-
-static void room(void *self, struct hark_connection *c)
-{
-    (void)c;
-    hark_agent_room(self);
-}
-
-static void try_next(struct agent *a, const char *why);
-
-static void closed(void *self, struct hark_connection *c, const char *why)
-{
-    struct agent *a = self;
-    (void)c;
-    a->connection = NULL;
-    if (!a->opened) {
-        try_next(a, why);
-        return;
-    }
-    a->opened = false;
-    if (a->cleaning) return;
-    fprintf(stderr,
-        "hark agent: %s: the connection to the supervisor has ended (%s); the processes of this "
-        "host are ended\n",
-        a->name, why);
-    hark_agent_leave(a, 3);
-}
-
-static void try_next(struct agent *a, const char *why)
-{
-    struct hark_connection_config config = {.loop = &a->loop,
-        .events = {a, opened, message, room, closed},
-        .handshake_ms = CONNECT_MS,
-        .silent_ms = a->silent_ms};
-    char error[200];
-    memcpy(config.key, a->key, sizeof config.key);
-    while (a->tried < a->supervisors) {
-        const char *address = a->supervisor[a->tried++];
-        if (hark_connection_begin(&a->connection, &config, address, error) == 0) return;
-        why = error;
-    }
-    fprintf(stderr, "hark agent: %s: cannot reach the supervisor at %s%s: %s\n", a->name,
-        a->supervisor[0], a->supervisors > 1 ? " or its other addresses" : "", why);
-    hark_agent_leave(a, 1);
-}
-
 /* ---- the loop -------------------------------------------------------------------------------- */
 
 static void on_child(uv_signal_t *handle, int number)
@@ -162,6 +84,9 @@ static void end_turn(uv_prepare_t *handle)
 {
     struct agent *a = handle->data;
     while (a->deaths_due && !a->cleaning) hark_agent_reap(a);
+    if (!a->misses_something || a->cleaning) return;
+    fprintf(stderr, "hark agent: %s: no memory for what the supervisor must hear\n", a->name);
+    hark_agent_leave(a, 1);
 }
 
 static bool open_loop(struct agent *a)
@@ -177,8 +102,8 @@ static bool open_loop(struct agent *a)
     uv_prepare_init(&a->loop, &a->turn);
     a->turn.data = a;
     uv_prepare_start(&a->turn, end_turn);
-    uv_timer_t *timer[] = {&a->beat, &a->figures, &a->fence};
-    for (size_t i = 0; i < 3; i++) {
+    uv_timer_t *timer[] = {&a->beat, &a->figures, &a->fence, &a->again};
+    for (size_t i = 0; i < sizeof timer / sizeof *timer; i++) {
         uv_timer_init(&a->loop, timer[i]);
         timer[i]->data = a;
     }
@@ -195,7 +120,7 @@ static void close_all(struct agent *a)
 {
     uv_handle_t *ours[] = {(uv_handle_t *)&a->on_child, (uv_handle_t *)&a->on_end,
         (uv_handle_t *)&a->turn, (uv_handle_t *)&a->beat, (uv_handle_t *)&a->figures,
-        (uv_handle_t *)&a->fence};
+        (uv_handle_t *)&a->fence, (uv_handle_t *)&a->again};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) close_one(ours[i], NULL);
     if (a->connection) hark_connection_close(a->connection, true); /* its last words */
     a->connection = NULL;
@@ -223,10 +148,11 @@ int hark_agent(void)
         fprintf(stderr, "hark agent: cannot make an event loop\n");
         return 1;
     }
-    try_next(a, "");
+    hark_agent_reach(a);
     if (!a->cleaning) uv_run(&a->loop, UV_RUN_DEFAULT);
     hark_agent_clear(a, false);
     close_all(a);
+    hark_session_free(&a->session);
     hark_agent_job_free(&a->job);
     sodium_memzero(a->key, sizeof a->key);
     return a->status;

@@ -13,8 +13,13 @@
  * The rest is said over one connection (connection.h), in messages of control.h. Slots are the
  * processes of the job: rank, or the number of ranks for the recovery process.
  *
- *   agent -> supervisor
- *     HELLO     version u32, name string, more names: u32 count + strings, pid u32
+ *   the first on each connection, the agent's and the answer
+ *     HELLO     version u32, session u64 (0: a new one), heard u64, name string, more names: u32
+ *               count + strings, pid u32
+ *     JOB       begins a session; see struct hark_agent_job
+ *     JOINED    heard u64: the session goes on
+ *     GONE      it does not: the host was taken for dead
+ *   then, as messages of the session (session.h), agent -> supervisor
  *     READY     directory string, spill string, store string, port u32, board u32, store u32,
  *               clock u64: the job is made here. Descriptors are those that processes inherit;
  *               port is where other agents connect to, 0: nowhere; clock is CLOCK_MONOTONIC, ns
@@ -28,20 +33,19 @@
  *     BOARD     (slot u32, bytes), to the end: what has changed on the board. Before HEARD and
  *               ENDED, and some time after each change
  *     ROW       slot u32, bytes: its row of the traffic, before ENDED
- *     BEAT      n u64, clock u64: it lives
+ *     BEAT      n u64, clock u64: it lives; a mention
  *     HOLDS     rank u32, id u64, whole u32: the image is in the host's own store now; whole 0:
  *               a copy of it could not be made
  *     FILE      name string, offset u64, bytes: a file of the job's directory, on END
  *     SAY       line string
  *     DONE      nothing of the job is left here; the agent ends
  *   supervisor -> agent
- *     JOB       see struct hark_agent_job
  *     START     see hark_agent_put_start
  *     TELL      slot u32, bytes: for its control socket
  *     SIGNAL    slot u32, number u32, group u32
  *     HANDLED   slot u32, program u32, number u32: the signal, if the process handles it
  *     ROOM      slot u32, line u32, paused u32: is it to be read from?
- *     ANSWER    n u64: to BEAT
+ *     ANSWER    n u64: to BEAT; a mention
  *     COPY      rank u32, id u64, address string: the agent there gets a copy of the image
  *     DROP      rank u32, below u64: no copies of images before that one are needed
  *     END       files u32, finished u32: kills all, sends its files if that is 1, cleans up (its
@@ -89,6 +93,8 @@ enum hark_agent_type {
     HARK_A_COPY,
     HARK_A_DROP,
     HARK_A_END,
+    HARK_A_JOINED,
+    HARK_A_GONE,
     HARK_A_PUT = 64,
     HARK_A_GET,
     HARK_A_NONE
@@ -102,6 +108,7 @@ struct hark_agent_job {
     const char *store;      /* path of a directory that all hosts see */
     const char *host_store; /* of a directory on each host, for images; empty: they go to `store` */
     const char *spill;      /* directory for spilled logs; empty: none */
+    uint64_t session;   /* its name, not 0 */
     uint32_t ranks, traffic;
     uint32_t journals;  /* where processes keep their readings: 0 nowhere, 1 in the store, 2 in
                            memory */

@@ -147,6 +147,7 @@ int hark_agent_journal(struct hosted *h)
 void hark_agent_clear(struct agent *a, bool finished)
 {
     hark_depot_close(a);
+    hark_agent_files_end(a);
     for (uint32_t i = 0; a->hosted && i < a->count; i++) {
         if (!a->hosted[i].a) continue;
         if (a->hosted[i].journal >= 0) close(a->hosted[i].journal);

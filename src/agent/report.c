@@ -8,15 +8,21 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../transports/entries.h"
 
 #define PIECE (256u << 10) /* of a file, bytes */
 
 void hark_agent_say(struct agent *a, struct hark_control *m)
 {
     hark_control_end(m);
-    if (a->connection && a->opened && !m->bad)
-        (void)hark_connection_say(a->connection, m->at, m->length);
+    if (m->bad || hark_session_say(&a->session, m->at, m->length) != 0)
+        a->misses_something = true; /* at the end of this turn we end */
+    hark_control_free(m);
+}
+
+void hark_agent_mention(struct agent *a, struct hark_control *m)
+{
+    hark_control_end(m);
+    if (!m->bad) hark_session_mention(&a->session, m->at, m->length);
     hark_control_free(m);
 }
 
@@ -64,34 +70,66 @@ void hark_agent_row(struct agent *a, uint32_t slot)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void send_file(struct agent *a, int directory, const char *name)
+static bool is_wanted(const char *name)
 {
-    static uint8_t piece[PIECE];
-    int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
-    uint64_t at = 0;
-    for (ssize_t n; fd >= 0 && (n = pread(fd, piece, sizeof piece, (off_t)at)) != 0;) {
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) {
-            hark_agent_say_line(a, HARK_A_SAY, "cannot read %s: %s", name, strerror(errno));
-            break;
-        }
-        struct hark_control m;
-        hark_control_begin(&m, HARK_A_FILE);
-        hark_control_puts(&m, name, strlen(name));
-        hark_control_put64(&m, at);
-        hark_control_put_bytes(&m, piece, (uint32_t)n);
-        hark_agent_say(a, &m);
-        at += (uint64_t)n;
-    }
-    if (fd >= 0) close(fd);
+    return strncmp(name, "trace-", 6) == 0 || strncmp(name, "record-", 7) == 0;
 }
 
-void hark_agent_files(struct agent *a)
+/* False: there is no more of it. */
+static bool send_piece(struct agent *a, struct sent_files *f)
 {
-    struct entries files;
-    if (!entries_open(&files, AT_FDCWD, a->directory, 0)) return;
-    for (const char *name; (name = entries_next(&files)) != NULL;)
-        if (strncmp(name, "trace-", 6) == 0 || strncmp(name, "record-", 7) == 0)
-            send_file(a, files.fd, name);
-    entries_close(&files);
+    static uint8_t piece[PIECE];
+    struct hark_control m;
+    ssize_t n;
+    do n = pread(f->fd, piece, sizeof piece, (off_t)f->at);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        hark_agent_say_line(a, HARK_A_SAY, "cannot read %s: %s", f->name, strerror(errno));
+    if (n <= 0) return false;
+    hark_control_begin(&m, HARK_A_FILE);
+    hark_control_puts(&m, f->name, strlen(f->name));
+    hark_control_put64(&m, f->at);
+    hark_control_put_bytes(&m, piece, (uint32_t)n);
+    hark_agent_say(a, &m);
+    f->at += (uint64_t)n;
+    return true;
+}
+
+void hark_agent_files_begin(struct agent *a)
+{
+    a->files = (struct sent_files){.fd = -1};
+    a->files.open = entries_open(&a->files.all, AT_FDCWD, a->directory, 0);
+}
+
+static bool next_file(struct sent_files *f)
+{
+    while ((f->name = entries_next(&f->all)) != NULL) {
+        f->fd = is_wanted(f->name) ? openat(f->all.fd, f->name, O_RDONLY | O_CLOEXEC) : -1;
+        f->at = 0;
+        if (f->fd >= 0) return true;
+    }
+    return false;
+}
+
+bool hark_agent_files_go_on(struct agent *a)
+{
+    struct sent_files *f = &a->files;
+    while (f->open && !hark_session_full(&a->session) && !a->misses_something) {
+        if (f->fd < 0 && !next_file(f)) {
+            hark_agent_files_end(a);
+        } else if (!send_piece(a, f)) {
+            close(f->fd);
+            f->fd = -1;
+        }
+    }
+    return !f->open;
+}
+
+void hark_agent_files_end(struct agent *a)
+{
+    struct sent_files *f = &a->files;
+    if (!f->open) return;
+    if (f->fd >= 0) close(f->fd);
+    entries_close(&f->all);
+    f->open = false;
 }

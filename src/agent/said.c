@@ -66,6 +66,7 @@ void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job
     const char *text[] = {
         job->name, job->job, job->transport, job->store, job->host_store, job->spill};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_text(m, text[i]);
+    hark_control_put64(m, job->session);
     hark_control_put32(m, job->ranks);
     hark_control_put32(m, job->traffic);
     hark_control_put32(m, job->journals);
@@ -81,6 +82,7 @@ bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job)
         &job->name, &job->job, &job->transport, &job->store, &job->host_store, &job->spill};
     *job = (struct hark_agent_job){0};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) *text[i] = get_text(m);
+    job->session = hark_control_get64(m);
     job->ranks = hark_control_get32(m);
     job->traffic = hark_control_get32(m);
     job->journals = hark_control_get32(m);

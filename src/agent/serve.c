@@ -33,8 +33,7 @@ static void taken(void *self, enum hark_pipe line, const uint8_t *at, size_t len
 static bool full(void *self, enum hark_pipe line)
 {
     const struct hosted *h = self;
-    return h->paused[line] ||
-           (h->a->connection && hark_connection_waiting(h->a->connection) >= HARK_CONNECTION_HIGH);
+    return h->paused[line] || hark_session_full(&h->a->session);
 }
 
 static void stirred(void *self, enum hark_pipe line, bool ended)
@@ -49,10 +48,13 @@ static void stirred(void *self, enum hark_pipe line, bool ended)
     hark_agent_say(h->a, &m);
 }
 
+static void end_on(struct agent *a);
+
 void hark_agent_room(struct agent *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
         if (a->hosted[i].runs) hark_local_resume(&a->hosted[i].local);
+    if (a->ending) end_on(a);
 }
 
 static struct hosted *prepare(struct agent *a, uint32_t slot)
@@ -208,7 +210,8 @@ static void on_beat(uv_timer_t *timer)
     hark_control_begin(&m, HARK_A_BEAT);
     hark_control_put64(&m, hark_lease_beat(&a->lease, hark_lease_now()));
     hark_control_put64(&m, uv_hrtime());
-    hark_agent_say(a, &m);
+    hark_agent_mention(a, &m);
+    hark_agent_reach_look(a);
 }
 
 static void on_figures(uv_timer_t *timer)
@@ -225,7 +228,9 @@ static void take_job(struct agent *a, struct hark_control *m)
     if (a->has_job) return;
     a->has_job = true;
     a->image_came = image_came;
-    if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
+    const bool understood = hark_agent_get_job(m, &a->job);
+    hark_agent_joined(a, 0);
+    if (!understood || !hark_agent_place(a, error)) {
         hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);
         return; /* it ends us, or the connection */
     }
@@ -325,27 +330,58 @@ static void on_drop(struct agent *a, struct hark_control *m)
     if (!m->bad && rank < a->job.ranks) hark_depot_drop(a, rank, below);
 }
 
-static void end(struct agent *a, struct hark_control *m)
+static void end_on(struct agent *a)
 {
-    const bool files = hark_control_get32(m) == 1, finished = hark_control_get32(m) == 1 && !m->bad;
     struct hark_control done;
-    hark_agent_kill_all(a);
-    if (files && !m->bad) hark_agent_files(a);
+    if (!hark_agent_files_go_on(a)) return; /* when there is room */
     a->cleaning = true;
     a->status = 0;
-    hark_agent_clear(a, finished);
+    hark_agent_clear(a, a->finished);
     hark_control_begin(&done, HARK_A_DONE);
     hark_agent_say(a, &done);
     uv_stop(&a->loop);
+}
+
+static void end(struct agent *a, struct hark_control *m)
+{
+    const bool files = hark_control_get32(m) == 1, finished = hark_control_get32(m) == 1;
+    if (a->ending) return;
+    hark_agent_kill_all(a);
+    a->ending = true;
+    a->finished = finished && !m->bad;
+    if (files && !m->bad) hark_agent_files_begin(a);
+    end_on(a);
+}
+
+void hark_agent_serve_first(struct agent *a, const uint8_t *at, size_t length)
+{
+    struct hark_control m;
+    if (a->cleaning || hark_control_parse(&m, at, length) != (long)length) return;
+    const uint64_t heard = m.type == HARK_A_JOINED ? hark_control_get64(&m) : 0;
+    if (m.type == HARK_A_JOB) {
+        take_job(a, &m);
+    } else if (m.type == HARK_A_JOINED && a->has_job && !m.bad) {
+        hark_agent_joined(a, heard);
+    } else if (m.type == HARK_A_GONE) {
+        fprintf(stderr,
+            "hark agent: %s: the supervisor has taken this host for dead; its processes are ended, "
+            "for others have taken their places\n",
+            a->name);
+        hark_agent_leave(a, 3);
+    }
 }
 
 void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
 {
     struct hark_control m;
     if (a->cleaning || hark_control_parse(&m, at, length) != (long)length) return;
-    if (m.type == HARK_A_JOB) take_job(a, &m);
     if (m.type == HARK_A_END) end(a, &m);
     if (a->cleaning || a->board == NULL) return;
+    if (m.type == HARK_A_ANSWER) {
+        hark_lease_answer(&a->lease, hark_control_get64(&m));
+        set_fence(a);
+    }
+    if (a->ending) return;
     switch (m.type) {
     case HARK_A_START: on_start(a, &m); break;
     case HARK_A_TELL: tell(a, &m); break;
@@ -354,10 +390,6 @@ void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
     case HARK_A_ROOM: set_room(a, &m); break;
     case HARK_A_COPY: on_copy(a, &m); break;
     case HARK_A_DROP: on_drop(a, &m); break;
-    case HARK_A_ANSWER:
-        hark_lease_answer(&a->lease, hark_control_get64(&m));
-        set_fence(a);
-        break;
     default: break;
     }
 }

@@ -1,6 +1,7 @@
 /* state.h: what the parts of an agent share.
  *
  *   agent.c    from the launcher's lines to the end
+ *   reach.c    the connection to the supervisor, and others when it is cut
  *   serve.c    what the supervisor says, and what becomes of the processes of this host
  *   report.c   what goes to it: figures, files
  *   place.c    what of the job is here: directory, board, store, janitor
@@ -9,10 +10,12 @@
 #ifndef HARK_AGENT_STATE_H
 #define HARK_AGENT_STATE_H
 
+#include "../../transports/entries.h"
 #include "../control/board.h"
 #include "agent.h"
 #include "connection.h"
 #include "lease.h"
+#include "session.h"
 
 struct agent;
 struct hark_depot;
@@ -29,12 +32,21 @@ struct hosted { /* a process of the job, if this host runs it */
     uint32_t tried;                 /* of the agents that have it */
 };
 
+struct sent_files {
+    bool open;
+    struct entries all;
+    const char *name; /* of the one that is being sent */
+    int fd;           /* -1: none is */
+    uint64_t at;
+};
+
 struct agent {
     uv_loop_t loop;
     uv_signal_t on_child, on_end;
     uv_prepare_t turn;
-    uv_timer_t beat, figures, fence;
+    uv_timer_t beat, figures, fence, again;
     bool deaths_due;
+    bool misses_something; /* there was no memory for what the supervisor must hear */
 
     uint8_t key[HARK_CONNECTION_KEY];
     char name[HARK_HOST_NAME]; /* of this host in the job; empty: it has not been told */
@@ -42,6 +54,8 @@ struct agent {
     uint32_t supervisors, tried, silent_ms;
     struct hark_connection *connection; /* NULL: none */
     bool opened;
+    uint64_t joined; /* when the session went on over it (hark_lease_now()); 0: not yet */
+    struct hark_session session;
 
     struct hark_agent_job job;
     bool has_job, cleaning;
@@ -61,14 +75,23 @@ struct agent {
     struct hosted *hosted; /* job.ranks + 1 */
     uint32_t count;
     struct hark_lease lease;
+    bool ending, finished; /* END was said; and that the job has finished */
+    struct sent_files files;
     int status;
 };
 
+/* reach.c */
+void hark_agent_reach(struct agent *a);                   /* for the first time */
+void hark_agent_joined(struct agent *a, uint64_t heard); /* by the supervisor, of what we said */
+void hark_agent_reach_look(struct agent *a);              /* is it answered? */
+
 /* serve.c */
 void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length); /* a message */
+/* The supervisor's first one on a connection. */
+void hark_agent_serve_first(struct agent *a, const uint8_t *at, size_t length);
 void hark_agent_reap(struct agent *a);                                    /* those that are dead */
 void hark_agent_kill_all(struct agent *a);
-void hark_agent_room(struct agent *a); /* the connection takes more again */
+void hark_agent_room(struct agent *a); /* the supervisor takes more again */
 /* Kills all and cleans up; then the loop ends. */
 void hark_agent_leave(struct agent *a, int status);
 
@@ -85,11 +108,16 @@ void hark_depot_close(struct agent *a);
 
 /* report.c */
 void hark_agent_say(struct agent *a, struct hark_control *m); /* and frees it */
+/* And frees it; may be lost: a later one says the same. */
+void hark_agent_mention(struct agent *a, struct hark_control *m);
 void hark_agent_say_line(struct agent *a, uint16_t type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void hark_agent_figures(struct agent *a, uint32_t first, uint32_t count); /* of slots, if changed */
 void hark_agent_row(struct agent *a, uint32_t slot);
-void hark_agent_files(struct agent *a);
+/* Files of the job's directory that the supervisor wants, as far as it takes them. */
+void hark_agent_files_begin(struct agent *a);
+bool hark_agent_files_go_on(struct agent *a); /* true: all are said */
+void hark_agent_files_end(struct agent *a);
 
 /* place.c */
 bool hark_agent_place(struct agent *a, char error[256]); /* makes what of the job is here */

@@ -140,7 +140,7 @@ static void on_beat(struct host *h, struct hark_control *m)
     h->clock_known = true;
     hark_control_begin(&answer, HARK_A_ANSWER);
     hark_control_put64(&answer, n);
-    hark_sup_host_say(h, &answer);
+    hark_sup_host_mention(h, &answer);
 }
 
 static char *copy_text(struct hark_control *m)
@@ -156,8 +156,8 @@ static void on_ready(struct host *h, struct hark_control *m)
     h->spill = copy_text(m);
     h->store_path = copy_text(m);
     const uint32_t port = hark_control_get32(m);
-    const char *at = hark_connection_their_address(h->connection);
-    if (port && asprintf(&h->depot, strchr(at, ':') ? "[%s]:%u" : "%s:%u", at, port) < 0)
+    const char *format = strchr(h->address, ':') ? "[%s]:%u" : "%s:%u";
+    if (port && asprintf(&h->depot, format, h->address, port) < 0)
         h->depot = NULL;
     h->board = (int)hark_control_get32(m);
     h->store = (int)hark_control_get32(m);
@@ -180,7 +180,7 @@ static void on_line(struct host *h, struct hark_control *m)
     hark_sup_say("host %s: %.*s", h->name, (int)length, text);
     if (m->type != HARK_A_UNFIT) return;
     if (!h->was_ready) hark_sup_end(h->s, 2);
-    else hark_connection_close(h->connection, false), h->connection = NULL, lose_quietly(h);
+    else hark_sup_host_part(h), lose_quietly(h);
 }
 
 static void on_holds(struct host *h, struct hark_control *m)
@@ -193,7 +193,6 @@ static void on_holds(struct host *h, struct hark_control *m)
 
 static void serve(struct host *h, struct hark_control *m)
 {
-    h->heard = hark_lease_now();
     switch (m->type) {
     case HARK_A_STARTED: on_started(h, m); break;
     case HARK_A_HEARD: on_heard(h, m); break;
@@ -217,7 +216,7 @@ static void serve(struct host *h, struct hark_control *m)
 static bool names(struct supervisor *s, uint32_t i, const char *name, size_t length)
 {
     const char *known = s->host[i].name;
-    return length && !s->host[i].connection && strncmp(known, name, length) == 0 &&
+    return length && !s->host[i].session_name && strncmp(known, name, length) == 0 &&
            (known[length] == 0 || known[length] == '.');
 }
 
@@ -244,15 +243,30 @@ static void forget_place(struct host *h)
         free(*text[i]);
         *text[i] = NULL;
     }
-    h->ready = h->lost = h->clock_known = false;
+    h->ready = h->lost = h->clock_known = h->cut = false;
     h->spare = true;
 }
 
-static void give_job(struct host *h)
+static int send_bytes(void *to, const void *at, size_t length)
+{
+    return hark_connection_say(to, at, length);
+}
+
+/* The answer to HELLO, which is of the connection and not of the session. */
+static void say_first(struct hark_connection *c, struct hark_control *m)
+{
+    hark_control_end(m);
+    if (m->bad || hark_connection_say(c, m->at, m->length) != 0) hark_connection_close(c, false);
+    hark_control_free(m);
+}
+
+static void give_job(struct host *h, struct hark_connection *c)
 {
     struct supervisor *s = h->s;
     char name[64];
     struct hark_control m;
+    do randombytes_buf(&h->session_name, sizeof h->session_name);
+    while (h->session_name == 0);
     snprintf(name, sizeof name, "%s-h%u", s->job, h->number);
     struct hark_agent_job job = {.name = name,
         .job = s->job,
@@ -260,6 +274,7 @@ static void give_job(struct host *h)
         .store = s->store_path,
         .host_store = s->o->host_store ? s->o->host_store : "",
         .spill = s->o->spill ? s->o->spill : "",
+        .session = h->session_name,
         .ranks = s->o->ranks,
         .traffic = s->o->traffic,
         .journals = s->o->journal == 0 || !hark_service_survives(s->o->protocol) ? 0
@@ -272,7 +287,59 @@ static void give_job(struct host *h)
         if (hark_sup_signal_ignored(s, n)) job.ignored |= UINT64_C(1) << n;
     hark_control_begin(&m, HARK_A_JOB);
     hark_agent_put_job(&m, &job);
-    hark_sup_host_say(h, &m);
+    say_first(c, &m);
+    (void)hark_session_join(&h->session, send_bytes, c, 0);
+}
+
+static void own(struct host *h, struct hark_connection *c)
+{
+    h->connection = c;
+    hark_connection_own(c, h);
+    snprintf(h->address, sizeof h->address, "%s", hark_connection_their_address(c));
+    h->heard = hark_lease_now();
+}
+
+/* Its connection was cut, or it thinks so; nothing is lost. */
+static void join_again(struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard)
+{
+    struct host *h = NULL;
+    struct hark_control m;
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        if (s->host[i].session_name == name) h = &s->host[i];
+    hark_control_begin(&m, h ? HARK_A_JOINED : HARK_A_GONE);
+    if (h) hark_control_put64(&m, h->session.heard);
+    say_first(c, &m);
+    if (h == NULL) {
+        hark_connection_close(c, true);
+        return;
+    }
+    if (h->connection) hark_connection_close(h->connection, false);
+    own(h, c);
+    if (!hark_session_join(&h->session, send_bytes, c, heard)) {
+        hark_sup_host_part(h);
+        return;
+    }
+    if (h->cut) hark_sup_say("host %s: its agent is connected again, nothing is lost", h->name);
+    h->cut = false;
+}
+
+static void on_hello(struct supervisor *s, struct hark_connection *c, struct hark_control *m)
+{
+    if (hark_control_get32(m) != HARK_AGENT_VERSION) return;
+    const uint64_t name = hark_control_get64(m), heard = hark_control_get64(m);
+    if (m->bad) return;
+    if (name) {
+        join_again(s, c, name, heard);
+        return;
+    }
+    struct host *h = host_of(s, m);
+    if (h == NULL || s->phase != RUNNING) { /* one host is named twice, or it is not of this job */
+        hark_connection_close(c, false);
+        return;
+    }
+    if (h->lost) forget_place(h);
+    own(h, c);
+    give_job(h, c);
 }
 
 static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
@@ -280,22 +347,12 @@ static void message(void *self, struct hark_connection *c, const uint8_t *at, si
     struct supervisor *s = self;
     struct host *h = hark_connection_owner(c);
     struct hark_control m;
+    if (h && h->connection != c) return;
+    if (h) h->heard = hark_lease_now();
+    if (h && !hark_session_take(&h->session, &at, &length)) return;
     if (hark_control_parse(&m, at, length) != (long)length) return;
-    if (h) {
-        serve(h, &m);
-        return;
-    }
-    if (m.type != HARK_A_HELLO || hark_control_get32(&m) != HARK_AGENT_VERSION) return;
-    h = host_of(s, &m);
-    if (h == NULL || s->phase != RUNNING) { /* one host is named twice, or it is not of this job */
-        hark_connection_close(c, false);
-        return;
-    }
-    if (h->lost) forget_place(h);
-    hark_connection_own(c, h);
-    h->connection = c;
-    h->heard = hark_lease_now();
-    give_job(h);
+    if (h) serve(h, &m);
+    else if (m.type == HARK_A_HELLO) on_hello(s, c, &m);
 }
 
 /* Its agent may still live, and its processes with it: until its lease is over. */
@@ -305,11 +362,10 @@ static void closed(void *self, struct hark_connection *c, const char *why)
     struct host *h = hark_connection_owner(c);
     if (h == NULL || h->connection != c) return;
     h->connection = NULL;
-    if (h->done || s->phase == ENDING) {
-        h->done = true;
-        return;
-    }
+    hark_session_part(&h->session);
+    if (h->done || s->phase != RUNNING) return; /* at the end each goes in its own time */
     if (!h->ready && h->was_ready) { /* it was about to come back */
+        hark_sup_host_part(h);
         lose_quietly(h);
         return;
     }
@@ -318,6 +374,7 @@ static void closed(void *self, struct hark_connection *c, const char *why)
         hark_sup_end(s, 1);
         return;
     }
+    h->cut = true;
     hark_sup_say("host %s: the connection to its agent has ended (%s); its processes are taken for "
                  "dead in %.1f s, if it does not say anything before",
         h->name, why, (double)hark_lease_dead_ns(s->o->host_timeout_ms * UINT64_C(1000000)) / 1e9);
@@ -346,8 +403,7 @@ static void lose(struct host *h, uint64_t silent)
     h->tries = 0;
     h->try_at = hark_lease_now() + TRY_NS;
     hark_sup_holds_nothing(h);
-    if (h->connection) hark_connection_close(h->connection, false);
-    h->connection = NULL;
+    hark_sup_host_part(h);
     s->deaths_due = true;
     s->waves_due = s->waves != NULL;
     hark_sup_say("host %s died: nothing was heard of it for %.1f s; with it %" PRIu32 " process%s",
@@ -392,7 +448,10 @@ static void on_look(uv_timer_t *timer)
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
         if (h->ready && !h->lost && !h->done && now - h->heard > dead) lose(h, now - h->heard);
-        else if (h->was_ready && !h->ready && !h->lost && now - h->heard > dead) lose_quietly(h);
+        else if (h->was_ready && !h->ready && !h->lost && now - h->heard > dead) {
+            hark_sup_host_part(h);
+            lose_quietly(h);
+        }
         else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
     }
     hark_sup_waves_look(s);
@@ -490,8 +549,7 @@ void hark_sup_agents_close(struct supervisor *s)
         struct host *h = &s->host[i];
         if (h->connection && !h->done)
             hark_sup_say("host %s: its agent has not cleaned up in %d s", h->name, LEAVE_MS / 1000);
-        if (h->connection) hark_connection_close(h->connection, false);
-        h->connection = NULL;
+        hark_sup_host_part(h);
     }
     if (s->listener) hark_listener_close(s->listener);
     hark_sup_launchers_end(s);

@@ -6,8 +6,23 @@
 void hark_sup_host_say(struct host *h, struct hark_control *m)
 {
     hark_control_end(m);
-    if (h->connection && !h->lost) /* what does not go out is noticed by its silence */
-        (void)(m->bad || hark_connection_say(h->connection, m->at, m->length));
+    if (h->session_name && (m->bad || hark_session_say(&h->session, m->at, m->length) != 0))
+        hark_sup_host_part(h); /* no memory, and it must not miss it: it is dead from now on */
+    hark_control_free(m);
+}
+
+void hark_sup_host_part(struct host *h)
+{
+    if (h->connection) hark_connection_close(h->connection, false);
+    h->connection = NULL;
+    hark_session_free(&h->session);
+    h->session_name = 0;
+}
+
+void hark_sup_host_mention(struct host *h, struct hark_control *m)
+{
+    hark_control_end(m);
+    if (!m->bad) hark_session_mention(&h->session, m->at, m->length);
     hark_control_free(m);
 }
 

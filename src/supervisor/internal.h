@@ -56,6 +56,7 @@
 #include "../agent/agent.h"
 #include "../agent/connection.h"
 #include "../agent/local.h"
+#include "../agent/session.h"
 #include "../control/board.h"
 #include "../control/control.h"
 #include "address.h"
@@ -85,6 +86,10 @@ struct host { /* another one than ours, and its agent */
     uint32_t slots;
     bool spare;                         /* it runs nothing until another one dies */
     struct hark_connection *connection; /* NULL: none */
+    struct hark_session session;        /* over all its connections */
+    uint64_t session_name;              /* 0: none */
+    char address[64];                   /* numeric, of its last connection */
+    bool cut;                           /* it was said that its connection has ended */
     bool ready, lost, done; /* it runs the job; it is dead, until it is back; it has cleaned up */
     bool was_ready;         /* ever */
     uint64_t try_at;        /* a dead one's agent is started again then (hark_lease_now()) */
@@ -356,6 +361,9 @@ void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the messa
 
 /* host.c */
 void hark_sup_host_say(struct host *h, struct hark_control *m); /* ends it, sends it, frees it */
+void hark_sup_host_mention(struct host *h, struct hark_control *m); /* the same; it may be lost */
+/* Its session is over: if its agent lives, it hears so when it asks, and ends its processes. */
+void hark_sup_host_part(struct host *h);
 /* Begins a message about a process. */
 void hark_sup_host_about(struct hark_control *m, uint16_t type, const struct child *c);
 uint32_t hark_sup_slot_number(const struct child *c);

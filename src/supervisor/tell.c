@@ -25,14 +25,12 @@ static char *undone(const struct child *c, bool *ok)
 static bool set_host(const struct child *c, struct hark_setup *setup, char listen[200], char **part)
 {
     const struct host *h = c->host;
-    if (h->connection == NULL) return true; /* it hears nothing */
-    const char *address = hark_connection_their_address(h->connection);
     const char *name = setup->trace ? strrchr(setup->trace, '/') : NULL;
     if (name && asprintf(part, "%s%s", h->directory, name) < 0) {
         *part = NULL;
         return false;
     }
-    (void)hark_transport_between_hosts(c->s->o->transport, h->number, address, listen);
+    (void)hark_transport_between_hosts(c->s->o->transport, h->number, h->address, listen);
     setup->directory = h->directory;
     setup->spill = h->spill[0] ? h->spill : NULL;
     setup->trace = *part;

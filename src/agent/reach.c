@@ -1,0 +1,151 @@
+/* reach.c: an agent's connection to its supervisor: the first one, and others when it is cut.
+ *
+ * Before it has a job an agent tries each address once. Later it tries again and again, until its
+ * lease is over; nothing that was said is lost then (session.h).
+ */
+#include "state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONNECT_MS 30000 /* for one address of the supervisor, at first */
+
+static void try_next(struct agent *a, const char *why);
+
+static void put_names(const struct agent *a, struct hark_control *m)
+{
+    char own[HARK_HOST_NAME] = "";
+    const char *node = getenv("SLURMD_NODENAME");
+    (void)gethostname(own, sizeof own - 1);
+    hark_control_puts(m, a->name, strlen(a->name));
+    hark_control_put32(m, node ? 2 : 1);
+    if (node) hark_control_puts(m, node, strlen(node));
+    hark_control_puts(m, own, strlen(own));
+}
+
+static void opened(void *self, struct hark_connection *c)
+{
+    struct agent *a = self;
+    struct hark_control m;
+    a->opened = true;
+    hark_control_begin(&m, HARK_A_HELLO);
+    hark_control_put32(&m, HARK_AGENT_VERSION);
+    hark_control_put64(&m, a->job.session);
+    hark_control_put64(&m, a->session.heard);
+    put_names(a, &m);
+    hark_control_put32(&m, (uint32_t)getpid());
+    hark_control_end(&m);
+    if (!m.bad) (void)hark_connection_say(c, m.at, m.length);
+    hark_control_free(&m);
+}
+
+static int send_bytes(void *to, const void *at, size_t length)
+{
+    return hark_connection_say(to, at, length);
+}
+
+void hark_agent_joined(struct agent *a, uint64_t heard)
+{
+    a->joined = hark_lease_now();
+    if (!hark_session_join(&a->session, send_bytes, a->connection, heard)) hark_agent_leave(a, 3);
+}
+
+static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
+{
+    struct agent *a = self;
+    (void)c;
+    if (a->joined == 0) { /* of the connection itself */
+        hark_agent_serve_first(a, at, length);
+        return;
+    }
+    if (hark_session_take(&a->session, &at, &length)) hark_agent_serve(a, at, length);
+    if (a->job.session && !a->cleaning && hark_session_room(&a->session)) hark_agent_room(a);
+}
+
+/* ---- again ----------------------------------------------------------------------------------- */
+
+/* The job is here, and its processes run as long as the lease. */
+static bool has_lease(const struct agent *a)
+{
+    return a->lease.ns != 0;
+}
+
+static void on_again(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    a->tried = 0;
+    if (!a->cleaning && a->connection == NULL) try_next(a, "");
+}
+
+static void forget_connection(struct agent *a)
+{
+    a->connection = NULL;
+    a->opened = false;
+    a->joined = 0;
+    hark_session_part(&a->session);
+}
+
+static void closed(void *self, struct hark_connection *c, const char *why)
+{
+    struct agent *a = self;
+    const bool was_open = a->opened;
+    (void)c;
+    forget_connection(a);
+    if (a->cleaning) return;
+    if (!was_open) {
+        try_next(a, why);
+    } else if (has_lease(a)) { /* and until it is over */
+        uv_timer_start(&a->again, on_again, 0, 0);
+    } else {
+        fprintf(stderr, "hark agent: %s: the connection to the supervisor has ended (%s)\n", a->name,
+            why);
+        hark_agent_leave(a, 3);
+    }
+}
+
+/* What TCP has sent in vain it sends again more and more seldom: a new connection is sooner. */
+void hark_agent_reach_look(struct agent *a)
+{
+    const uint64_t now = hark_lease_now(), patience = a->lease.ns / 3,
+                   since = a->lease.answered > a->joined ? a->lease.answered : a->joined;
+    if (a->joined == 0 || (a->session.to && now - since < patience)) return;
+    hark_connection_close(a->connection, false);
+    forget_connection(a);
+    uv_timer_start(&a->again, on_again, 0, 0);
+}
+
+static uint32_t patience_ms(const struct agent *a)
+{
+    const uint64_t part = a->job.lease_ms / 4;
+    if (!has_lease(a)) return CONNECT_MS;
+    return part < 500 ? 500 : part > 2000 ? 2000 : (uint32_t)part;
+}
+
+static void try_next(struct agent *a, const char *why)
+{
+    struct hark_connection_config config = {.loop = &a->loop,
+        .events = {a, opened, message, NULL, closed},
+        .handshake_ms = patience_ms(a),
+        .silent_ms = a->silent_ms};
+    char error[200];
+    memcpy(config.key, a->key, sizeof config.key);
+    while (a->tried < a->supervisors) {
+        const char *address = a->supervisor[a->tried++];
+        if (hark_connection_begin(&a->connection, &config, address, error) == 0) return;
+        why = error;
+    }
+    if (has_lease(a)) {
+        uv_timer_start(&a->again, on_again, hark_lease_period_ms(a->job.lease_ms), 0);
+        return;
+    }
+    fprintf(stderr, "hark agent: %s: cannot reach the supervisor at %s%s: %s\n", a->name,
+        a->supervisor[0], a->supervisors > 1 ? " or its other addresses" : "", why);
+    hark_agent_leave(a, 1);
+}
+
+void hark_agent_reach(struct agent *a)
+{
+    try_next(a, "");
+}
