@@ -108,7 +108,7 @@ struct hark_agent_job {
     const char *store;      /* path of a directory that all hosts see */
     const char *host_store; /* of a directory on each host, for images; empty: they go to `store` */
     const char *spill;      /* directory for spilled logs; empty: none */
-    uint64_t session;   /* its name, not 0 */
+    uint64_t session;       /* its name, not 0 */
     uint32_t ranks, traffic;
     uint32_t journals;  /* where processes keep their readings: 0 nowhere, 1 in the store, 2 in
                            memory */

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CONNECT_MS 30000 /* for one address of the supervisor, at first */
+#define CONNECT_MS 30000               /* for one address of the supervisor, at first */
+#define LEAST_NS   UINT64_C(400000000) /* unanswered: what a busy supervisor may need */
 
 static void try_next(struct agent *a, const char *why);
 
@@ -61,7 +62,7 @@ static void message(void *self, struct hark_connection *c, const uint8_t *at, si
         return;
     }
     if (hark_session_take(&a->session, &at, &length)) hark_agent_serve(a, at, length);
-    if (a->job.session && !a->cleaning && hark_session_room(&a->session)) hark_agent_room(a);
+    if (a->job.session && !a->cleaning) hark_agent_confirmed(a);
 }
 
 /* ---- again ----------------------------------------------------------------------------------- */
@@ -99,8 +100,8 @@ static void closed(void *self, struct hark_connection *c, const char *why)
     } else if (has_lease(a)) { /* and until it is over */
         uv_timer_start(&a->again, on_again, 0, 0);
     } else {
-        fprintf(stderr, "hark agent: %s: the connection to the supervisor has ended (%s)\n", a->name,
-            why);
+        fprintf(stderr, "hark agent: %s: the connection to the supervisor has ended (%s)\n",
+            a->name, why);
         hark_agent_leave(a, 3);
     }
 }
@@ -108,7 +109,8 @@ static void closed(void *self, struct hark_connection *c, const char *why)
 /* What TCP has sent in vain it sends again more and more seldom: a new connection is sooner. */
 void hark_agent_reach_look(struct agent *a)
 {
-    const uint64_t now = hark_lease_now(), patience = a->lease.ns / 3,
+    const uint64_t third = a->lease.ns / 3, now = hark_lease_now(),
+                   patience = third > LEAST_NS ? third : LEAST_NS,
                    since = a->lease.answered > a->joined ? a->lease.answered : a->joined;
     if (a->joined == 0 || (a->session.to && now - since < patience)) return;
     hark_connection_close(a->connection, false);
@@ -118,9 +120,9 @@ void hark_agent_reach_look(struct agent *a)
 
 static uint32_t patience_ms(const struct agent *a)
 {
-    const uint64_t part = a->job.lease_ms / 4;
+    const uint64_t part = a->job.lease_ms / 8;
     if (!has_lease(a)) return CONNECT_MS;
-    return part < 500 ? 500 : part > 2000 ? 2000 : (uint32_t)part;
+    return part < 400 ? 400 : part > 1000 ? 1000 : (uint32_t)part;
 }
 
 static void try_next(struct agent *a, const char *why)

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 #define PIECE (256u << 10) /* of a file, bytes */
 
 void hark_agent_say(struct agent *a, struct hark_control *m)
@@ -83,8 +82,7 @@ static bool send_piece(struct agent *a, struct sent_files *f)
     ssize_t n;
     do n = pread(f->fd, piece, sizeof piece, (off_t)f->at);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
-        hark_agent_say_line(a, HARK_A_SAY, "cannot read %s: %s", f->name, strerror(errno));
+    if (n < 0) hark_agent_say_line(a, HARK_A_SAY, "cannot read %s: %s", f->name, strerror(errno));
     if (n <= 0) return false;
     hark_control_begin(&m, HARK_A_FILE);
     hark_control_puts(&m, f->name, strlen(f->name));

@@ -50,11 +50,11 @@ static void stirred(void *self, enum hark_pipe line, bool ended)
 
 static void end_on(struct agent *a);
 
-void hark_agent_room(struct agent *a)
+static void room(struct agent *a)
 {
     for (uint32_t i = 0; i < a->count; i++)
         if (a->hosted[i].runs) hark_local_resume(&a->hosted[i].local);
-    if (a->ending) end_on(a);
+    if (a->ending && !a->done) end_on(a);
 }
 
 static struct hosted *prepare(struct agent *a, uint32_t slot)
@@ -189,10 +189,11 @@ static void on_fence(uv_timer_t *timer)
         set_fence(a);
         return;
     }
-    fprintf(stderr,
-        "hark agent: %s: the supervisor has not answered for %u ms; the processes of this host are "
-        "ended, for others take their places\n",
-        a->name, a->job.lease_ms);
+    if (!a->done)
+        fprintf(stderr,
+            "hark agent: %s: the supervisor has not answered for %u ms; the processes of this host "
+            "are ended, for others take their places\n",
+            a->name, a->job.lease_ms);
     hark_agent_leave(a, 3);
 }
 
@@ -334,11 +335,18 @@ static void end_on(struct agent *a)
 {
     struct hark_control done;
     if (!hark_agent_files_go_on(a)) return; /* when there is room */
-    a->cleaning = true;
-    a->status = 0;
     hark_agent_clear(a, a->finished);
     hark_control_begin(&done, HARK_A_DONE);
     hark_agent_say(a, &done);
+    a->done = true;
+}
+
+void hark_agent_confirmed(struct agent *a)
+{
+    if (hark_session_room(&a->session)) room(a);
+    if (!a->done || a->session.kept) return;
+    a->cleaning = true;
+    a->status = 0;
     uv_stop(&a->loop);
 }
 
@@ -376,12 +384,12 @@ void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
     struct hark_control m;
     if (a->cleaning || hark_control_parse(&m, at, length) != (long)length) return;
     if (m.type == HARK_A_END) end(a, &m);
-    if (a->cleaning || a->board == NULL) return;
+    if (a->cleaning) return;
     if (m.type == HARK_A_ANSWER) {
         hark_lease_answer(&a->lease, hark_control_get64(&m));
         set_fence(a);
     }
-    if (a->ending) return;
+    if (a->ending || a->board == NULL) return;
     switch (m.type) {
     case HARK_A_START: on_start(a, &m); break;
     case HARK_A_TELL: tell(a, &m); break;

@@ -96,8 +96,8 @@ bool hark_session_take(struct hark_session *s, const uint8_t **at, size_t *lengt
     return *length > 0;
 }
 
-bool hark_session_join(struct hark_session *s, int (*to_send)(void *, const void *, size_t),
-    void *to, uint64_t heard)
+bool hark_session_join(
+    struct hark_session *s, int (*to_send)(void *, const void *, size_t), void *to, uint64_t heard)
 {
     if (!confirm(s, heard)) return false;
     s->send = to_send;

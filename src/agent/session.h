@@ -17,14 +17,14 @@
 #include <stdint.h>
 
 #define HARK_SESSION_HEAD    16u
-#define HARK_SESSION_MENTION 256u        /* no mention is longer, bytes */
+#define HARK_SESSION_MENTION 256u         /* no mention is longer, bytes */
 #define HARK_SESSION_TELL    (256u << 10) /* at the latest after so many bytes they are confirmed */
 #define HARK_SESSION_HIGH    (4u << 20)
 #define HARK_SESSION_LOW     (1u << 20)
 
 struct hark_session_kept;
 
-struct hark_session { /* all zero: nothing was said, and there is no connection */
+struct hark_session {   /* all zero: nothing was said, and there is no connection */
     uint64_t said;      /* the number of our last message */
     uint64_t confirmed; /* ours up to that one have come */
     uint64_t heard;     /* the last of theirs that has come */
@@ -47,8 +47,8 @@ void hark_session_mention(struct hark_session *s, const void *at, size_t length)
 bool hark_session_take(struct hark_session *s, const uint8_t **at, size_t *length);
 /* A connection is there, and the other end has heard all up to `heard`: the rest is said again.
  * False: it can not have heard that; it speaks of another session. */
-bool hark_session_join(struct hark_session *s, int (*send)(void *, const void *, size_t), void *to,
-    uint64_t heard);
+bool hark_session_join(
+    struct hark_session *s, int (*send)(void *, const void *, size_t), void *to, uint64_t heard);
 /* It is there no more. */
 void hark_session_part(struct hark_session *s);
 /* More than HARK_SESSION_HIGH is kept, or was, and not less than HARK_SESSION_LOW since. */

@@ -76,22 +76,23 @@ struct agent {
     uint32_t count;
     struct hark_lease lease;
     bool ending, finished; /* END was said; and that the job has finished */
+    bool done;             /* nothing of the job is left, and it was said */
     struct sent_files files;
     int status;
 };
 
 /* reach.c */
-void hark_agent_reach(struct agent *a);                   /* for the first time */
+void hark_agent_reach(struct agent *a);                  /* for the first time */
 void hark_agent_joined(struct agent *a, uint64_t heard); /* by the supervisor, of what we said */
-void hark_agent_reach_look(struct agent *a);              /* is it answered? */
+void hark_agent_reach_look(struct agent *a);             /* is it answered? */
 
 /* serve.c */
 void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length); /* a message */
 /* The supervisor's first one on a connection. */
 void hark_agent_serve_first(struct agent *a, const uint8_t *at, size_t length);
-void hark_agent_reap(struct agent *a);                                    /* those that are dead */
+void hark_agent_reap(struct agent *a); /* those that are dead */
 void hark_agent_kill_all(struct agent *a);
-void hark_agent_room(struct agent *a); /* the supervisor takes more again */
+void hark_agent_confirmed(struct agent *a); /* perhaps the supervisor has all, or takes more */
 /* Kills all and cleans up; then the loop ends. */
 void hark_agent_leave(struct agent *a, int status);
 

@@ -13,8 +13,9 @@
 #include "../agent/lease.h"
 #include "hark/registry.h"
 
-#define TRY_NS   UINT64_C(5000000000) /* after a host's death its agent is started again */
-#define LEAVE_MS 10000                /* for agents to clean up at the end of a job */
+#define TRY_NS UINT64_C(5000000000) /* after a host's death its agent is started again */
+#define LEAVE_MS                                                                                   \
+    10000 /* at the end of a job, for an agent to send a piece of a file, or clean up */
 
 extern char **environ;
 
@@ -119,6 +120,7 @@ static void on_file(struct host *h, struct hark_control *m)
     const char *name = hark_control_gets(m, &name_length);
     const uint64_t offset = hark_control_get64(m);
     const uint8_t *at = hark_control_get_bytes(m, &length);
+    h->s->fetched_at = hark_lease_now();
     if (m->bad || name_length > 200 || memchr(name, '/', name_length)) return;
     snprintf(path, sizeof path, "%s/%.*s", h->s->directory, (int)name_length, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -157,12 +159,12 @@ static void on_ready(struct host *h, struct hark_control *m)
     h->store_path = copy_text(m);
     const uint32_t port = hark_control_get32(m);
     const char *format = strchr(h->address, ':') ? "[%s]:%u" : "%s:%u";
-    if (port && asprintf(&h->depot, format, h->address, port) < 0)
-        h->depot = NULL;
+    if (port && asprintf(&h->depot, format, h->address, port) < 0) h->depot = NULL;
     h->board = (int)hark_control_get32(m);
     h->store = (int)hark_control_get32(m);
     h->ready = !m->bad && h->directory && h->spill && h->store_path;
     if (h->ready && h->was_ready) hark_sup_say("host %s is back, as a spare one", h->name);
+    h->s->came_up += h->ready && !h->was_ready;
     h->was_ready |= h->ready;
 }
 
@@ -191,6 +193,13 @@ static void on_holds(struct host *h, struct hark_control *m)
     if (!m->bad) hark_sup_holds(h, rank, id, whole);
 }
 
+/* It ends, and its connection with it, when it knows that all it has said has come. */
+static void on_done(struct host *h)
+{
+    h->done = true;
+    hark_session_mention(&h->session, NULL, 0);
+}
+
 static void serve(struct host *h, struct hark_control *m)
 {
     switch (m->type) {
@@ -206,7 +215,7 @@ static void serve(struct host *h, struct hark_control *m)
     case HARK_A_READY: on_ready(h, m); break;
     case HARK_A_SAY:
     case HARK_A_UNFIT: on_line(h, m); break;
-    case HARK_A_DONE: h->done = true; break;
+    case HARK_A_DONE: on_done(h); break;
     default: break; /* a newer agent may say more */
     }
 }
@@ -243,7 +252,8 @@ static void forget_place(struct host *h)
         free(*text[i]);
         *text[i] = NULL;
     }
-    h->ready = h->lost = h->clock_known = h->cut = false;
+    h->ready = h->lost = h->clock_known = h->cut_said = false;
+    h->cut_at = 0;
     h->spare = true;
 }
 
@@ -300,7 +310,8 @@ static void own(struct host *h, struct hark_connection *c)
 }
 
 /* Its connection was cut, or it thinks so; nothing is lost. */
-static void join_again(struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard)
+static void join_again(
+    struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard)
 {
     struct host *h = NULL;
     struct hark_control m;
@@ -319,8 +330,10 @@ static void join_again(struct supervisor *s, struct hark_connection *c, uint64_t
         hark_sup_host_part(h);
         return;
     }
-    if (h->cut) hark_sup_say("host %s: its agent is connected again, nothing is lost", h->name);
-    h->cut = false;
+    if (h->cut_said)
+        hark_sup_say("host %s: its agent is connected again, nothing is lost", h->name);
+    h->cut_at = 0;
+    h->cut_said = false;
 }
 
 static void on_hello(struct supervisor *s, struct hark_connection *c, struct hark_control *m)
@@ -364,7 +377,7 @@ static void closed(void *self, struct hark_connection *c, const char *why)
     h->connection = NULL;
     hark_session_part(&h->session);
     if (h->done || s->phase != RUNNING) return; /* at the end each goes in its own time */
-    if (!h->ready && h->was_ready) { /* it was about to come back */
+    if (!h->ready && h->was_ready) {            /* it was about to come back */
         hark_sup_host_part(h);
         lose_quietly(h);
         return;
@@ -374,10 +387,8 @@ static void closed(void *self, struct hark_connection *c, const char *why)
         hark_sup_end(s, 1);
         return;
     }
-    h->cut = true;
-    hark_sup_say("host %s: the connection to its agent has ended (%s); its processes are taken for "
-                 "dead in %.1f s, if it does not say anything before",
-        h->name, why, (double)hark_lease_dead_ns(s->o->host_timeout_ms * UINT64_C(1000000)) / 1e9);
+    h->cut_at = hark_lease_now();
+    snprintf(h->cut_why, sizeof h->cut_why, "%s", why);
 }
 
 static void opened(void *self, struct hark_connection *c)
@@ -436,6 +447,18 @@ static void try_again(struct host *h)
     hark_sup_launch_again(h);
 }
 
+/* Not at once: mostly its agent has another connection soon. */
+static void look_at_cut(struct host *h, uint64_t now)
+{
+    const uint64_t timeout = h->s->o->host_timeout_ms * UINT64_C(1000000),
+                   dead = h->heard + hark_lease_dead_ns(timeout);
+    if (h->cut_at == 0 || h->cut_said || now - h->cut_at < timeout / 4 || now > dead) return;
+    h->cut_said = true;
+    hark_sup_say("host %s: the connection to its agent has ended (%s); its processes are taken for "
+                 "dead in %.1f s, if it does not say anything before",
+        h->name, h->cut_why, (double)(dead - now) / 1e9);
+}
+
 static void on_look(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
@@ -451,8 +474,8 @@ static void on_look(uv_timer_t *timer)
         else if (h->was_ready && !h->ready && !h->lost && now - h->heard > dead) {
             hark_sup_host_part(h);
             lose_quietly(h);
-        }
-        else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
+        } else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
+        else if (!h->lost && s->phase == RUNNING) look_at_cut(h, now);
     }
     hark_sup_waves_look(s);
     if (s->phase == RUNNING && !s->signal) look_for_images(s);
@@ -480,6 +503,7 @@ static bool make_hosts(struct supervisor *s)
 
 static bool all_ready(const struct supervisor *s)
 {
+    if (s->came_up < s->o->hosts) return false;
     for (uint32_t i = 0; i < s->o->hosts; i++)
         if (!s->host[i].ready) return false;
     return true;
@@ -488,9 +512,25 @@ static bool all_ready(const struct supervisor *s)
 static void say_missing(const struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->o->hosts; i++)
-        if (!s->host[i].ready)
+        if (!s->host[i].ready && i < s->launched)
             hark_sup_say("host %s: its agent has not come up in %.0f s", s->host[i].name,
                 (double)s->o->launch_ms / 1000);
+}
+
+/* False: not all have come up, and a line says why. */
+static bool wait_for_agents(struct supervisor *s)
+{
+    uint64_t since = hark_lease_now(); /* the last one came up */
+    for (uint32_t up = 0; hark_sup_launch(s) && !all_ready(s);) {
+        uv_run(&s->loop, UV_RUN_ONCE);
+        if (s->phase != RUNNING || s->signal) return false;
+        if (s->came_up != up) since = hark_lease_now();
+        up = s->came_up;
+        if (hark_lease_now() - since < s->o->launch_ms * UINT64_C(1000000)) continue;
+        say_missing(s);
+        return false;
+    }
+    return all_ready(s);
 }
 
 bool hark_sup_agents_open(struct supervisor *s)
@@ -504,50 +544,51 @@ bool hark_sup_agents_open(struct supervisor *s)
     memcpy(config.key, s->agent_key, sizeof config.key);
     uv_timer_init(&s->loop, &s->hosts_look);
     s->hosts_look.data = s;
-    int status = hark_listener_open(&s->listener, &config, NULL, 0, error);
+    int status = hark_listener_open(
+        &s->listener, &config, NULL, s->o->hosts > 128 ? s->o->hosts : 0, error); /* all at once */
     sodium_memzero(config.key, sizeof config.key);
     if (status < 0) {
         hark_sup_say("%s", error);
         return false;
     }
-    const uint64_t began = hark_lease_now(), period = hark_lease_period_ms(s->o->host_timeout_ms);
-    s->hosts_looked = began;
+    const uint64_t period = hark_lease_period_ms(s->o->host_timeout_ms);
+    s->hosts_looked = hark_lease_now();
     uv_timer_start(&s->hosts_look, on_look, period, period);
-    bool ok = hark_sup_launch(s, hark_listener_port(s->listener));
-    while (ok && !all_ready(s)) {
-        uv_run(&s->loop, UV_RUN_ONCE);
-        ok = s->phase == RUNNING && !s->signal;
-        if (!ok || hark_lease_now() - began < s->o->launch_ms * UINT64_C(1000000)) continue;
-        say_missing(s);
-        ok = false;
-    }
+    bool ok = wait_for_agents(s);
     if (!ok && s->phase == RUNNING) hark_sup_end(s, s->signal ? 128 + s->signal : 1);
     return ok;
+}
+
+/* Also those whose connection is cut just now: they have another one soon, or their lease is over
+ * (on_look). */
+static bool is_awaited(const struct host *h)
+{
+    return h->session_name && !h->lost && (!h->done || h->connection);
 }
 
 static bool all_done(const struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->o->hosts; i++)
-        if (s->host[i].connection && !s->host[i].done) return false;
+        if (is_awaited(&s->host[i])) return false;
     return true;
 }
 
 void hark_sup_agents_close(struct supervisor *s)
 {
     struct hark_control m;
-    const uint64_t began = hark_lease_now();
     if (s->host == NULL) return;
+    s->fetched_at = hark_lease_now();
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         hark_control_begin(&m, HARK_A_END);
         hark_control_put32(&m, s->o->trace || s->o->record);
         hark_control_put32(&m, s->phase == FINISHING && !s->signal);
         hark_sup_host_say(&s->host[i], &m);
     }
-    while (!all_done(s) && hark_lease_now() - began < LEAVE_MS * UINT64_C(1000000))
+    while (!all_done(s) && hark_lease_now() - s->fetched_at < LEAVE_MS * UINT64_C(1000000))
         uv_run(&s->loop, UV_RUN_ONCE);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
-        if (h->connection && !h->done)
+        if (is_awaited(h) && !h->done)
             hark_sup_say("host %s: its agent has not cleaned up in %d s", h->name, LEAVE_MS / 1000);
         hark_sup_host_part(h);
     }

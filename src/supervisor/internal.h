@@ -89,7 +89,10 @@ struct host { /* another one than ours, and its agent */
     struct hark_session session;        /* over all its connections */
     uint64_t session_name;              /* 0: none */
     char address[64];                   /* numeric, of its last connection */
-    bool cut;                           /* it was said that its connection has ended */
+    uint64_t cut_at;                    /* when its connection ended (hark_lease_now()); 0: it has
+                                           one */
+    char cut_why[100];
+    bool cut_said;
     bool ready, lost, done; /* it runs the job; it is dead, until it is back; it has cleaned up */
     bool was_ready;         /* ever */
     uint64_t try_at;        /* a dead one's agent is started again then (hark_lease_now()) */
@@ -233,8 +236,10 @@ struct supervisor {
     uint8_t agent_key[HARK_CONNECTION_KEY];
     uv_timer_t hosts_look;
     uint64_t hosts_looked;
-    bool launchers_due; /* one may have ended */
-    pid_t launcher;     /* of all hosts at once; 0: none */
+    uint64_t fetched_at; /* at the end: when the last piece of a file came (hark_lease_now()) */
+    uint32_t launched, came_up; /* of the hosts, in the beginning */
+    bool launchers_due;         /* one may have ended */
+    pid_t launcher;             /* of all hosts at once; 0: none */
     bool kill_watched;
     uv_prepare_t turn; /* its end */
     bool heard_due;    /* `heard` of some: their messages are to be taken */
@@ -370,10 +375,10 @@ uint32_t hark_sup_slot_number(const struct child *c);
 bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard of lately */
 
 /* launch.c */
-bool hark_sup_launch(struct supervisor *s, uint16_t port); /* false after a line */
-void hark_sup_launch_again(struct host *h);                /* one that is dead: it may be back */
-void hark_sup_launchers_reap(struct supervisor *s);        /* those that have ended */
-void hark_sup_launchers_end(struct supervisor *s);         /* all */
+bool hark_sup_launch(struct supervisor *s); /* some of those not launched yet; false after a line */
+void hark_sup_launch_again(struct host *h); /* one that is dead: it may be back */
+void hark_sup_launchers_reap(struct supervisor *s); /* those that have ended */
+void hark_sup_launchers_end(struct supervisor *s);  /* all */
 
 /* agents.c */
 bool hark_sup_agents_open(struct supervisor *s); /* waits until all are ready; false after a line */

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define AT_ONCE 64 /* launchers, until their agents have come up: an ssh takes 10 MiB */
+
 /* ---- what it is to run ----------------------------------------------------------------------- */
 
 static bool names_host(const struct supervisor *s)
@@ -184,11 +186,18 @@ static pid_t launch(struct supervisor *s, const char *name, uint16_t port, bool 
     return pid > 0 ? pid : 0;
 }
 
-bool hark_sup_launch(struct supervisor *s, uint16_t port)
+bool hark_sup_launch(struct supervisor *s)
 {
-    if (!names_host(s)) return (s->launcher = launch(s, NULL, port, false)) != 0;
-    for (uint32_t i = 0; i < s->o->hosts; i++)
-        if ((s->host[i].launcher = launch(s, s->host[i].name, port, false)) == 0) return false;
+    const uint16_t port = hark_listener_port(s->listener);
+    if (!names_host(s)) {
+        if (s->launched == 0) s->launcher = launch(s, NULL, port, false);
+        s->launched = s->o->hosts;
+        return s->launcher != 0;
+    }
+    while (s->launched < s->o->hosts && s->launched - s->came_up < AT_ONCE) {
+        struct host *h = &s->host[s->launched++];
+        if ((h->launcher = launch(s, h->name, port, false)) == 0) return false;
+    }
     return true;
 }
 

@@ -36,14 +36,15 @@ static struct host *next_place(const struct supervisor *s)
 bool hark_sup_place(struct child *c)
 {
     struct supervisor *s = c->s;
-    struct host *was = c->host, *h = was ? next_place(s) : first_place(c);
+    struct host *was = c->host ? c->host : first_place(c),
+                *h = was && was->lost ? next_place(s) : was; /* at the beginning it may live */
     if (h == NULL) {
         hark_sup_say("no host is left%s%s", s->o->store ? "; the job can be resumed from " : "",
             s->o->store ? s->o->store : "");
         hark_sup_end(s, 1);
         return false;
     }
-    if (was == NULL) {
+    if (h == was) {
         c->host = h;
         return true;
     }
@@ -56,5 +57,6 @@ bool hark_sup_place(struct child *c)
     if (h->slots == 0) h->slots = was->slots;
     for (uint32_t i = 0; i < s->count; i++)
         if (s->child[i].host == was) s->child[i].host = h;
+    c->host = h; /* if it had none */
     return true;
 }

@@ -118,8 +118,9 @@ ends_right 'an agent hangs'
 is 'an agent hangs: two die' 2 "$(went_back)"
 clean h1 h2 h3 h4
 
-begin_own # all that had an image are gone
-holds 'two at once: it runs' until_true 20 copied 2 3
+begin_own # all that had an image are gone, and the beginning is kept no more
+third() { [ "$(newest 2 h2)" -ge 3 ]; }
+holds 'two at once: it runs' until_true 20 third
 power_cut h2; power_cut h3
 wait $run
 is 'two at once: status' 1 $?
