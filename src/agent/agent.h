@@ -33,6 +33,9 @@
  *     BOARD     (slot u32, bytes), to the end: what has changed on the board. Before HEARD and
  *               ENDED, and some time after each change
  *     ROW       slot u32, bytes: its row of the traffic, before ENDED
+ *     TOOK      slot u32, turn u32, put u64, read u64: of its input, positions since the SEEK with
+ *               that turn: up to `put` it is in its pipe, up to `read` it has been read. Before
+ *               HEARD, if it has changed
  *     BEAT      n u64, clock u64: it lives; a mention
  *     HOLDS     rank u32, id u64, whole u32: the image is in the host's own store now; whole 0:
  *               a copy of it could not be made
@@ -45,6 +48,10 @@
  *     SIGNAL    slot u32, number u32, group u32
  *     HANDLED   slot u32, program u32, number u32: the signal, if the process handles it
  *     ROOM      slot u32, line u32, paused u32: is it to be read from?
+ *     SEEK      slot u32, turn u32, position u64: what it has not read yet of its input is void; it
+ *               reads on at this position. The first is the answer to STARTED
+ *     INPUT     slot u32, bytes: what comes next of its input, no further than HARK_A_WINDOW behind
+ *               the last `put`; none: it ends there
  *     ANSWER    n u64: to BEAT; a mention
  *     COPY      rank u32, id u64, address string: the agent there gets a copy of the image
  *     DROP      rank u32, below u64: no copies of images before that one are needed
@@ -67,6 +74,7 @@
 #include "local.h"
 
 #define HARK_AGENT_VERSION 1u
+#define HARK_A_WINDOW      (256u << 10) /* bytes of an input */
 
 enum hark_agent_type {
     HARK_A_HELLO = 1,
@@ -83,6 +91,7 @@ enum hark_agent_type {
     HARK_A_SAY,
     HARK_A_DONE,
     HARK_A_HOLDS,
+    HARK_A_TOOK,
     HARK_A_JOB = 32,
     HARK_A_START,
     HARK_A_TELL,
@@ -95,6 +104,8 @@ enum hark_agent_type {
     HARK_A_END,
     HARK_A_JOINED,
     HARK_A_GONE,
+    HARK_A_SEEK,
+    HARK_A_INPUT,
     HARK_A_PUT = 64,
     HARK_A_GET,
     HARK_A_NONE
@@ -122,8 +133,9 @@ void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job
 bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job);
 void hark_agent_job_free(struct hark_agent_job *job);
 
-/* Of the program: all but input, inherited and ignored. The process begins from image `checkpoint`
- * (0: none); if the host's own store does not have it, the agents at `from` have. */
+/* Of the program: all but inherited and ignored; of input only whether there is one (not -1): its
+ * pipe is the agent's. The process begins from image `checkpoint` (0: none); if the host's own
+ * store does not have it, the agents at `from` have. */
 void hark_agent_put_start(struct hark_control *m, uint32_t slot,
     const struct hark_local_program *program, uint64_t checkpoint, char *const *from);
 /* The strings are owned by the result; hark_agent_start_free(). */
@@ -131,6 +143,7 @@ struct hark_agent_start {
     uint32_t slot;
     struct hark_local_program program;
     uint64_t checkpoint;
+    bool input; /* SEEK and INPUT say what it reads */
     char **from, **argv, **environment, *file, *directory, *preload;
 };
 bool hark_agent_get_start(struct hark_control *m, struct hark_agent_start *start);

@@ -129,6 +129,7 @@ void hark_agent_put_start(struct hark_control *m, uint32_t slot,
     put_optional(m, program->directory);
     put_optional(m, program->preload);
     hark_control_put32(m, program->same_addresses);
+    hark_control_put32(m, program->input >= 0);
     hark_control_put64(m, checkpoint);
     put_list(m, from);
 }
@@ -142,6 +143,7 @@ bool hark_agent_get_start(struct hark_control *m, struct hark_agent_start *start
     start->directory = get_optional(m);
     start->preload = get_optional(m);
     const bool same = hark_control_get32(m);
+    start->input = hark_control_get32(m);
     start->checkpoint = hark_control_get64(m);
     start->from = get_list(m);
     start->program = (struct hark_local_program){.argv = start->argv,

@@ -22,6 +22,7 @@ static void taken(void *self, enum hark_pipe line, const uint8_t *at, size_t len
         hark_local_drain(&h->local, HARK_PIPE_OUT, true);
         hark_local_drain(&h->local, HARK_PIPE_ERR, true);
         hark_agent_figures(h->a, h->slot, 1);
+        hark_agent_took(h); /* a mark is where it is in its input now */
     }
     hark_control_begin(&m, HARK_A_HEARD);
     hark_control_put32(&m, h->slot);
@@ -78,7 +79,9 @@ static void start(struct hosted *h, struct hark_agent_start *s, int status)
     s->program.inherited[1] = a->store_fd;
     s->program.inherited[2] = h->journal;
     s->program.ignored = &a->ignored;
+    if (status == 0 && s->input) status = hark_agent_input_open(h, &s->program.input);
     if (status == 0) status = hark_local_start(&h->local, &s->program);
+    if (status) hark_agent_input_close(h);
     h->runs = status == 0;
     h->left = false;
     memset(h->paused, 0, sizeof h->paused);
@@ -146,6 +149,7 @@ static void bury(struct hosted *h)
     struct hark_control m;
     const int status = hark_local_bury(&h->local);
     h->runs = false;
+    hark_agent_input_close(h);
     hark_agent_figures(a, h->slot, 1);
     hark_agent_row(a, h->slot);
     hark_control_begin(&m, HARK_A_ENDED);
@@ -272,6 +276,13 @@ static void tell(struct agent *a, struct hark_control *m)
     }
 }
 
+static void feed(struct agent *a, struct hark_control *m)
+{
+    struct hosted *h = whose(a, m);
+    if (h && m->type == HARK_A_SEEK) hark_agent_seek(h, m);
+    if (h && m->type == HARK_A_INPUT) hark_agent_input(h, m);
+}
+
 /* It waits for its image, and has not begun. */
 static void end_waiting(struct hosted *h)
 {
@@ -396,6 +407,8 @@ void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
     case HARK_A_SIGNAL: send_signal(a, &m); break;
     case HARK_A_HANDLED: send_if_handled(a, &m); break;
     case HARK_A_ROOM: set_room(a, &m); break;
+    case HARK_A_SEEK:
+    case HARK_A_INPUT: feed(a, &m); break;
     case HARK_A_COPY: on_copy(a, &m); break;
     case HARK_A_DROP: on_drop(a, &m); break;
     default: break;

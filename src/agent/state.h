@@ -3,6 +3,7 @@
  *   agent.c    from the launcher's lines to the end
  *   reach.c    the connection to the supervisor, and others when it is cut
  *   serve.c    what the supervisor says, and what becomes of the processes of this host
+ *   input.c    what processes read
  *   report.c   what goes to it: figures, files
  *   place.c    what of the job is here: directory, board, store, janitor
  *   said.c     what both say, as bytes
@@ -19,6 +20,7 @@
 
 struct agent;
 struct hark_depot;
+struct hark_agent_input;
 
 struct hosted { /* a process of the job, if this host runs it */
     struct agent *a;
@@ -30,6 +32,7 @@ struct hosted { /* a process of the job, if this host runs it */
     int journal;                    /* descriptor, over all incarnations on this host; -1: none */
     struct hark_agent_start *waits; /* to be started when its image is here; NULL: none */
     uint32_t tried;                 /* of the agents that have it */
+    struct hark_agent_input *input; /* of the one that runs; NULL: it is empty */
 };
 
 struct sent_files {
@@ -106,6 +109,14 @@ void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *add
 void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below);
 void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
 void hark_depot_close(struct agent *a);
+
+/* input.c */
+/* A pipe, for the one that is to be started: its end of it. 0, or an errno. */
+int hark_agent_input_open(struct hosted *h, int *reader);
+void hark_agent_input_close(struct hosted *h);                   /* also if there is none */
+void hark_agent_seek(struct hosted *h, struct hark_control *m);  /* SEEK, behind the slot */
+void hark_agent_input(struct hosted *h, struct hark_control *m); /* INPUT */
+void hark_agent_took(struct hosted *h);                          /* TOOK, if there is news */
 
 /* report.c */
 void hark_agent_say(struct agent *a, struct hark_control *m); /* and frees it */

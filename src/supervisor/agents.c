@@ -50,6 +50,7 @@ static void on_started(struct host *h, struct hark_control *m)
         return;
     }
     c->journal_there = journal;
+    if (c->rank == 0) (void)hark_sup_input_seek(h->s, 0);
     hark_sup_setup(c);
     if (h->s->o->verbose)
         hark_sup_say("%s is process %u of host %s", hark_sup_name(c, name), pid, h->name);
@@ -71,6 +72,12 @@ static void on_ended(struct host *h, struct hark_control *m)
     if (c == NULL || m->bad) return;
     c->status = (int)status;
     c->ended = h->s->deaths_due = true;
+}
+
+static void on_took(struct host *h, struct hark_control *m)
+{
+    struct child *c = child_of(h, m);
+    if (c && c->rank == 0) hark_sup_input_took(h->s, m);
 }
 
 static void on_left(struct host *h, struct hark_control *m)
@@ -207,6 +214,7 @@ static void serve(struct host *h, struct hark_control *m)
     case HARK_A_HEARD: on_heard(h, m); break;
     case HARK_A_ENDED: on_ended(h, m); break;
     case HARK_A_LEFT: on_left(h, m); break;
+    case HARK_A_TOOK: on_took(h, m); break;
     case HARK_A_BOARD: on_board(h, m); break;
     case HARK_A_ROW: on_row(h, m); break;
     case HARK_A_FILE: on_file(h, m); break;

@@ -34,6 +34,7 @@
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
  *       journal.c        where processes keep their readings of clocks
+ *       source.c         standard input, and what was read of it
  *    3  alive.c          does a process live? And signals to it
  *       say.c            lines on stderr, the names in them, how far things are
  *    2  keeper.c         the failure service, with a disk
@@ -55,6 +56,7 @@
 
 #include "../agent/agent.h"
 #include "../agent/connection.h"
+#include "../agent/feed.h"
 #include "../agent/local.h"
 #include "../agent/session.h"
 #include "../control/board.h"
@@ -175,21 +177,31 @@ struct failure {
     char kind[24];
 };
 
-struct feed;
-struct input {   /* standard input, for rank 0; its positions are bytes from the beginning */
+#define HARK_SUP_PIECE 65536u /* bytes of the input at a time */
+
+struct source {  /* standard input; its positions are bytes from the beginning */
     bool is;     /* there is one: else processes have /dev/null */
     bool direct; /* a regular file, read from `begin` on */
     uint64_t begin;
     int spool; /* file with what was read of a stream, up to `got`; -1: direct */
     uint64_t got;
-    uint64_t given; /* put into the pipe */
-    bool ended;     /* of a stream: there is no more */
-    int source;     /* that `from` watches */
+    bool ended;  /* of a stream: there is no more */
+    bool failed; /* and more could not be kept */
+    int watch;   /* that `from` watches */
     bool watched, always_ready;
     uv_poll_t from;
-    uv_timer_t look;   /* while another job has the terminal */
-    int reader;        /* the reader's end of the pipe, for us too */
-    struct feed *feed; /* the other end; NULL: the reader has all */
+    uv_timer_t look;                    /* while another job has the terminal */
+    void (*came)(struct supervisor *s); /* what was to come later */
+};
+
+struct input { /* what rank 0 reads of it */
+    struct source source;
+    bool feeds;            /* it is to be given more */
+    uint64_t given;        /* into its pipe, or to the agent of its host */
+    struct hark_feed feed; /* of rank 0 here */
+    /* Of rank 0 there, as its agent has said since the last SEEK, which had this `turn`. */
+    uint32_t turn;
+    uint64_t put, read;
 };
 
 struct recovery { /* times are CLOCK_MONOTONIC, ns; 0: not yet */
@@ -430,12 +442,25 @@ void hark_sup_stable(struct child *c, uint64_t n); /* its answer */
 bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not,
                                               more is on its way there */
 
+/* source.c */
+#define HARK_SUP_LATER (-1)
+int hark_sup_source_open(struct supervisor *s); /* 0, or the exit status after one line */
+/* How many bytes there are from `position` on; 0: no more, perhaps after a line; HARK_SUP_LATER:
+ * source.came() says when there are. */
+ssize_t hark_sup_source_get(struct supervisor *s, uint64_t position, char *at, size_t room);
+void hark_sup_source_stop(struct supervisor *s); /* with the loop */
+void hark_sup_source_close(struct supervisor *s);
+
 /* input.c: 0, or an errno if there is no other comment */
 int hark_sup_input_open(struct supervisor *s); /* 0, or the exit status after one line */
-int hark_sup_input_pipe(struct supervisor *s); /* a new one, for the next incarnation of rank 0,
-                                                  which reads from the beginning */
+/* A new one, for the next incarnation of rank 0, which reads from the beginning: its end of it; on
+ * another host any that is not -1, and hark_sup_input_seek() to 0 follows when it has started. -1:
+ * there is no input. */
+int hark_sup_input_pipe(struct supervisor *s, int *reader);
 /* The present incarnation reads on at `position`; what lies in the pipe is gone. */
 int hark_sup_input_seek(struct supervisor *s, uint64_t position);
+/* Its agent's TOOK, behind the slot. */
+void hark_sup_input_took(struct supervisor *s, struct hark_control *m);
 /* Where rank 0 is which has `ahead` bytes in a buffer and not used yet. */
 uint64_t hark_sup_input_position(const struct supervisor *s, uint64_t ahead);
 void hark_sup_input_stop(struct supervisor *s); /* with the loop */

@@ -61,12 +61,12 @@ static int start_there(struct child *c, const struct hark_local_program *program
 int hark_sup_spawn(struct child *c)
 {
     struct supervisor *s = c->s;
-    int status = hark_sup_journal(c);
-    if (status == 0 && c->rank == 0) status = hark_sup_input_pipe(s);
+    int input = -1, status = hark_sup_journal(c);
+    if (status == 0 && c->rank == 0) status = hark_sup_input_pipe(s, &input);
     if (status) return status;
     struct hark_local_program program =
         c->rank == HARK_RECOVERY ? recovery_program(s) : rank_program(c);
-    program.input = c->rank == 0 && s->input.is ? s->input.reader : -1;
+    program.input = input;
     program.inherited[0] = s->board_fd;
     program.inherited[1] = s->store_fd;
     program.inherited[2] = c->journal;

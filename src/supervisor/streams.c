@@ -170,7 +170,7 @@ void hark_sup_marked(struct child *c)
     for (int k = 0; k < 2; k++) hark_sup_drain(c, k ? HARK_PIPE_ERR : HARK_PIPE_OUT, true);
     hark_control_begin(&pending, HARK_C_MARKED);
     bool can = true;
-    const bool reads = c->rank == 0 && c->s->input.is;
+    const bool reads = c->rank == 0 && c->s->input.source.is;
     /* Only a run that can be resumed needs to find it in an image: else we remember it. */
     for (int k = 0; k < 2 && c->s->o->store; k++) can = can && put_pending(c, k, &pending);
     for (int k = 0; k < 2 && reads && !c->s->o->store; k++) hark_control_put32(&pending, 0);

@@ -213,7 +213,7 @@ int hark_supervise(const struct hark_run_options *options)
         .store_fd = -1,
         .positions = -1,
         .metrics_fd = -1,
-        .input = {.spool = -1, .source = -1, .reader = -1},
+        .input = {.source = {.spool = -1, .watch = -1}, .feed = {.reader = -1}},
         .janitor = {-1, 0}};
     struct rlimit files;
     /* A few descriptors for each process. */
