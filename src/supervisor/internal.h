@@ -124,6 +124,7 @@ struct child { /* a process of the job, over all its incarnations */
     bool paused[HARK_PIPES]; /* there */
     uint32_t rank;           /* HARK_RECOVERY: the recovery process */
     uint32_t inc;
+    uint32_t re; /* the last announcement when it began */
     struct hark_local local;
     bool runs;      /* it has been started, and is not buried */
     pid_t program;  /* as it says itself: behind a wrapper another one; 0: it has not said hello */

@@ -15,6 +15,8 @@ void hark_sup_fresh(struct child *c)
     c->began = hark_sup_progress(c);
     c->began_messages = hark_sup_slot(c)->messages;
     c->program = 0;
+    /* A host gets SETUP when it has started it: perhaps after the next one. */
+    c->re = hark_service_epoch(core_of(c->s));
     c->input_at = 0;
     for (int i = 0; i < 2; i++) hark_output_begin(&c->output[i], c->checkpoint != 0);
 }

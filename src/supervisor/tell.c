@@ -56,7 +56,7 @@ void hark_sup_setup(struct child *c)
     struct hark_setup setup = {.rank = c->rank,
         .ranks = o->ranks,
         .inc = c->inc,
-        .re = hark_service_epoch(core_of(s)),
+        .re = c->re,
         .checkpoint = c->checkpoint,
         .job = s->job,
         .directory = s->directory,
