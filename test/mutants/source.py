@@ -61,6 +61,7 @@ SECONDS = {
     'transport mixed_own': 1, 'transport mixed_ways': 4, 'transport mixed, two hosts': 12, 'transport mixed, a host each': 14,
     'transport mixed, one host': 10, 'processes on several hosts': 30,
     'log of a team': 7, 'store': 0.5, 'store by blocks': 2, 'incremental checkpoints': 20, 'output of runs': 12.5, 'faults': 13, 'runtime faults': 15, 'supervisor': 15,
+    'standard input': 6, 'standard input of several hosts': 25,
     'clusters that change': 15, 'collectives': 17, 'stall': 20, 'environment': 33, 'memory': 42,
     'kill matrix, a sample': 50,
 }
@@ -120,6 +121,10 @@ KNOW = (
     ('src/supervisor/address', ('inquiry', 'metrics')),
     ('src/supervisor/metrics', ('metrics',)),
     ('src/process/rollback', ('rollback',)),
+    ('src/supervisor/input', ('standard input', 'standard input of several hosts')),
+    ('src/supervisor/source', ('standard input', 'standard input of several hosts')),
+    ('src/agent/feed', ('standard input', 'standard input of several hosts')),
+    ('src/agent/input', ('standard input of several hosts',)),
     ('src/agent/janitor', ('janitor', 'runtime faults', 'supervisor', 'environment')),
     ('src/supervisor/keeper', ('keeper', 'runtime faults')),
 )
