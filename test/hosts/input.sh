@@ -33,7 +33,8 @@ for way in stdio raw 'stdio head' 'raw head'; do
     done
   done
 done
-is 'the last one died thrice' 3 "$(deaths)"
+run 'three deaths' answer --protocol coordinated --interval 1ms -- "$input" stdio die=9,50,50 < <(slowly <numbers)
+is 'three deaths: they were' 3 "$(deaths)"
 run 'its host dies' answer --interval 1ms -- "$input" stdio die=40h <numbers
 holds 'its host dies: it is said' grep -q '^hark: host a died' err
 holds 'its host dies: a spare one takes over' grep -q 'its processes go to host d' err
