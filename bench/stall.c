@@ -1,10 +1,11 @@
 /* How long a checkpoint of MIB megabytes stops its program, beside a memcpy of the same memory to
  * memory that is there:
  *
- *   hark run -n 1 --interval 1ms --store DIR stall MIB COUNT
+ *   hark run -n 1 --interval 1ms --store DIR stall MIB COUNT [PAUSE]
  *
- * Prints a line for each of COUNT checkpoints: nanoseconds of the memcpy, and of the call that took
- * the checkpoint. All memory changes between two of them. */
+ * Before each of them the program does nothing for PAUSE milliseconds (0). Prints a line for each
+ * of COUNT checkpoints: nanoseconds of the memcpy, and of the call that took the checkpoint. All
+ * memory changes between two of them. */
 #include <hark/app.h>
 
 #include <stdint.h>
@@ -32,9 +33,11 @@ int main(int argc, char **argv)
 {
     size_t bytes = (argc > 1 ? strtoul(argv[1], NULL, 10) : 0) << 20;
     const int count = argc > 2 ? atoi(argv[2]) : 0;
+    const long pause = argc > 3 ? atol(argv[3]) : 0;
+    const struct timespec rest = {pause / 1000, pause % 1000 * 1000000};
     uint64_t from;
     if (bytes == 0 || count < 1) {
-        fprintf(stderr, "stall: expected MIB COUNT\n");
+        fprintf(stderr, "stall: expected MIB COUNT [PAUSE]\n");
         return 2;
     }
     bytes = (bytes + ((size_t)2 << 20) - 1) & ~(((size_t)2 << 20) - 1);
@@ -45,6 +48,7 @@ int main(int argc, char **argv)
     hark_restarted(&from);
     for (int taken = 0; taken < count; taken++) {
         uint64_t copy, stall = 0;
+        if (pause > 0) nanosleep(&rest, NULL);
         for (size_t i = 0; i < bytes; i += 64) at[i] = (char)(taken + (int)(i >> 6));
         copy = now();
         memcpy(to, at, bytes);

@@ -4,7 +4,8 @@
   stall.py BUILD [MOST [FILE.svg]]
 
 One process, images of 1 MiB to MOST MiB (1024), seven of each, in a store below the present folder. Of each size: the
-memcpy and the stall (median, and that of the first image, which needs new memory for the copy), the stall with
+memcpy and the stall (median, and that of the first image, which needs new memory for the copy) when the program rests before
+each, so that the image before is written and the one before that deleted; when it does not rest; the stall with
 --wait-for-checkpoints, and how fast images become durable beside a plain file that is written and synced (dd conv=fsync).
 With FILE.svg also as a picture, both axes logarithmic."""
 import json
@@ -20,12 +21,12 @@ import time
 COUNT = 7
 
 
-def run(build, folder, mib, *options):
+def run(build, folder, mib, pause, *options):
     """Pairs (memcpy, stall) in ms of each checkpoint, and how long the last image took to be durable, ms."""
     figures = folder / 'figures.json'
     store = folder / 'store'
     command = [str(build / 'src/cli/hark'), 'run', '-n', '1', '--protocol', 'coordinated', '--interval', '1ms', '--store', str(store),
-               '--json', str(figures), *options, str(build / 'bench/stall'), str(mib), str(COUNT)]
+               '--json', str(figures), *options, str(build / 'bench/stall'), str(mib), str(COUNT), str(pause)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     subprocess.run(['rm', '-rf', str(store)], check=True)
     if done.returncode:
@@ -83,19 +84,20 @@ def main():
         sys.exit(__doc__)
     build, most = pathlib.Path(sys.argv[1]).resolve(), int(sys.argv[2]) if len(sys.argv) > 2 else 1024
     rows = []
-    print('| MiB | memcpy, ms | stall | stall / memcpy | the first | waiting | MiB/s, image | MiB/s, plain file |')
-    print('|-:|-:|-:|-:|-:|-:|-:|-:|')
+    print('| MiB | memcpy, ms | stall | stall / memcpy | without rest | the first | waiting | MiB/s, image | MiB/s, plain file |')
+    print('|-:|-:|-:|-:|-:|-:|-:|-:|-:|')
     with tempfile.TemporaryDirectory(dir='.') as name:
         folder = pathlib.Path(name).resolve()
         mib = 1
         while mib <= most:
-            pairs, written = run(build, folder, mib)
-            waiting, _ = run(build, folder, mib, '--wait-for-checkpoints')
+            pairs, written = run(build, folder, mib, 20 + 3 * mib)
+            at_once, _ = run(build, folder, mib, 0)
+            waiting, _ = run(build, folder, mib, 0, '--wait-for-checkpoints')
             plain = statistics.median(plain_file(folder, mib) for _ in range(3))
             row = {'mib': mib, 'memcpy': statistics.median(p[0] for p in pairs), 'stall': statistics.median(p[1] for p in pairs[1:]),
                    'waits': statistics.median(p[1] for p in waiting)}
-            ratio = statistics.median(p[1] / p[0] for p in pairs[1:])
-            print(f'| {mib} | {row["memcpy"]:.2f} | {row["stall"]:.2f} | {ratio:.2f} | {pairs[0][1]:.2f} | {row["waits"]:.1f} '
+            ratio, busy = (statistics.median(p[1] / p[0] for p in of[1:]) for of in (pairs, at_once))
+            print(f'| {mib} | {row["memcpy"]:.2f} | {row["stall"]:.2f} | {ratio:.2f} | {busy:.2f} | {pairs[0][1]:.2f} | {row["waits"]:.1f} '
                   f'| {mib / written * 1e3:.0f} | {mib / plain * 1e3:.0f} |', flush=True)
             rows.append(row)
             mib *= 4

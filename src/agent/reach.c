@@ -1,4 +1,5 @@
-/* reach.c: an agent's connection to its supervisor: the first one, and others when it is cut.
+/* reach.c: an agent's connection to its supervisor: the first one, others when it is cut, and the
+ * lease (lease.h), whose end is also that of the processes here.
  *
  * Before it has a job an agent tries each address once. Later it tries again and again, until its
  * lease is over; nothing that was said is lost then (session.h).
@@ -47,31 +48,13 @@ static int send_bytes(void *to, const void *at, size_t length)
     return hark_connection_say(to, at, length);
 }
 
-void hark_agent_joined(struct agent *a, uint64_t heard)
+static void join(struct agent *a, uint64_t heard)
 {
     a->joined = hark_lease_now();
     if (!hark_session_join(&a->session, send_bytes, a->connection, heard)) hark_agent_leave(a, 3);
 }
 
-static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
-{
-    struct agent *a = self;
-    (void)c;
-    if (a->joined == 0) { /* of the connection itself */
-        hark_agent_serve_first(a, at, length);
-        return;
-    }
-    if (hark_session_take(&a->session, &at, &length)) hark_agent_serve(a, at, length);
-    if (a->job.session && !a->cleaning) hark_agent_confirmed(a);
-}
-
-/* ---- again ----------------------------------------------------------------------------------- */
-
-/* The job is here, and its processes run as long as the lease. */
-static bool has_lease(const struct agent *a)
-{
-    return a->lease.ns != 0;
-}
+/* ---- another one ----------------------------------------------------------------------------- */
 
 static void on_again(uv_timer_t *timer)
 {
@@ -86,6 +69,112 @@ static void forget_connection(struct agent *a)
     a->opened = false;
     a->joined = 0;
     hark_session_part(&a->session);
+}
+
+/* What TCP has sent in vain it sends again more and more seldom: a new connection is sooner. */
+static void look(struct agent *a)
+{
+    const uint64_t third = a->lease.ns / 3, now = hark_lease_now(),
+                   patience = third > LEAST_NS ? third : LEAST_NS,
+                   since = a->lease.answered > a->joined ? a->lease.answered : a->joined;
+    if (a->joined == 0 || (a->session.to && now - since < patience)) return;
+    hark_connection_close(a->connection, false);
+    forget_connection(a);
+    uv_timer_start(&a->again, on_again, 0, 0);
+}
+
+/* ---- the lease ------------------------------------------------------------------------------- */
+
+static void set_fence(struct agent *a);
+
+static void on_fence(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    if (hark_lease_now() < hark_lease_end(&a->lease)) {
+        set_fence(a);
+        return;
+    }
+    if (!a->done)
+        fprintf(stderr,
+            "hark agent: %s: the supervisor has not answered for %u ms; the processes of this host "
+            "are ended, for others take their places\n",
+            a->name, a->job.lease_ms);
+    hark_agent_leave(a, 3);
+}
+
+static void set_fence(struct agent *a)
+{
+    const uint64_t now = hark_lease_now(), end = hark_lease_end(&a->lease);
+    uv_timer_start(&a->fence, on_fence, end > now ? (end - now) / 1000000 + 1 : 0, 0);
+    hark_janitor_lease(&a->janitor, end);
+}
+
+static void on_beat(uv_timer_t *timer)
+{
+    struct agent *a = timer->data;
+    struct hark_control m;
+    hark_control_begin(&m, HARK_A_BEAT);
+    hark_control_put64(&m, hark_lease_beat(&a->lease, hark_lease_now()));
+    hark_control_put64(&m, uv_hrtime());
+    hark_agent_mention(a, &m);
+    look(a);
+}
+
+static void begin_lease(struct agent *a)
+{
+    hark_lease_begin(&a->lease, a->job.lease_ms * UINT64_C(1000000), hark_lease_now());
+    uv_timer_start(&a->beat, on_beat, 0, hark_lease_period_ms(a->job.lease_ms));
+    set_fence(a);
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+/* The first message on a connection is of the connection, and not of the session. */
+static void take_first(struct agent *a, struct hark_control *m)
+{
+    const uint64_t heard = m->type == HARK_A_JOINED ? hark_control_get64(m) : 0;
+    if (m->type == HARK_A_JOB && !a->has_job) {
+        a->has_job = true;
+        join(a, 0);
+        if (hark_agent_take_job(a, m)) begin_lease(a);
+    } else if (m->type == HARK_A_JOINED && a->has_job && !m->bad) {
+        join(a, heard);
+    } else if (m->type == HARK_A_GONE) {
+        fprintf(stderr,
+            "hark agent: %s: the supervisor has taken this host for dead; its processes are ended, "
+            "for others have taken their places\n",
+            a->name);
+        hark_agent_leave(a, 3);
+    }
+}
+
+static void on_answer(struct agent *a, struct hark_control *m)
+{
+    hark_lease_answer(&a->lease, hark_control_get64(m));
+    set_fence(a);
+}
+
+static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
+{
+    struct agent *a = self;
+    struct hark_control m;
+    const bool first = a->joined == 0,
+               wanted = first || hark_session_take(&a->session, &at, &length);
+    (void)c;
+    if (wanted && !a->cleaning && hark_control_parse(&m, at, length) == (long)length) {
+        if (first) take_first(a, &m);
+        else if (m.type == HARK_A_ANSWER) on_answer(a, &m);
+        else hark_agent_serve(a, &m);
+    }
+    if (!first && !a->cleaning) hark_agent_confirmed(a);
+}
+
+/* ---- it ends, and begins -------------------------------------------------------------------- */
+
+/* The job is here, and its processes run as long as the lease. */
+static bool has_lease(const struct agent *a)
+{
+    return a->lease.ns != 0;
 }
 
 static void closed(void *self, struct hark_connection *c, const char *why)
@@ -104,18 +193,6 @@ static void closed(void *self, struct hark_connection *c, const char *why)
             a->name, why);
         hark_agent_leave(a, 3);
     }
-}
-
-/* What TCP has sent in vain it sends again more and more seldom: a new connection is sooner. */
-void hark_agent_reach_look(struct agent *a)
-{
-    const uint64_t third = a->lease.ns / 3, now = hark_lease_now(),
-                   patience = third > LEAST_NS ? third : LEAST_NS,
-                   since = a->lease.answered > a->joined ? a->lease.answered : a->joined;
-    if (a->joined == 0 || (a->session.to && now - since < patience)) return;
-    hark_connection_close(a->connection, false);
-    forget_connection(a);
-    uv_timer_start(&a->again, on_again, 0, 0);
 }
 
 static uint32_t patience_ms(const struct agent *a)

@@ -182,43 +182,6 @@ void hark_agent_leave(struct agent *a, int status)
     uv_stop(&a->loop);
 }
 
-/* ---- the lease ------------------------------------------------------------------------------- */
-
-static void set_fence(struct agent *a);
-
-static void on_fence(uv_timer_t *timer)
-{
-    struct agent *a = timer->data;
-    if (hark_lease_now() < hark_lease_end(&a->lease)) {
-        set_fence(a);
-        return;
-    }
-    if (!a->done)
-        fprintf(stderr,
-            "hark agent: %s: the supervisor has not answered for %u ms; the processes of this host "
-            "are ended, for others take their places\n",
-            a->name, a->job.lease_ms);
-    hark_agent_leave(a, 3);
-}
-
-static void set_fence(struct agent *a)
-{
-    const uint64_t now = hark_lease_now(), end = hark_lease_end(&a->lease);
-    uv_timer_start(&a->fence, on_fence, end > now ? (end - now) / 1000000 + 1 : 0, 0);
-    hark_janitor_lease(&a->janitor, end);
-}
-
-static void on_beat(uv_timer_t *timer)
-{
-    struct agent *a = timer->data;
-    struct hark_control m;
-    hark_control_begin(&m, HARK_A_BEAT);
-    hark_control_put64(&m, hark_lease_beat(&a->lease, hark_lease_now()));
-    hark_control_put64(&m, uv_hrtime());
-    hark_agent_mention(a, &m);
-    hark_agent_reach_look(a);
-}
-
 static void on_figures(uv_timer_t *timer)
 {
     struct agent *a = timer->data;
@@ -227,23 +190,15 @@ static void on_figures(uv_timer_t *timer)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-static void take_job(struct agent *a, struct hark_control *m)
+bool hark_agent_take_job(struct agent *a, struct hark_control *m)
 {
     char error[256] = "the supervisor's message can not be read";
-    if (a->has_job) return;
-    a->has_job = true;
     a->image_came = image_came;
-    const bool understood = hark_agent_get_job(m, &a->job);
-    hark_agent_joined(a, 0);
-    if (!understood || !hark_agent_place(a, error)) {
+    if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
         hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);
-        return; /* it ends us, or the connection */
+        return false; /* it ends us, or the connection */
     }
-    hark_lease_begin(&a->lease, a->job.lease_ms * UINT64_C(1000000), hark_lease_now());
-    const uint64_t period = hark_lease_period_ms(a->job.lease_ms);
-    uv_timer_start(&a->beat, on_beat, 0, period);
     uv_timer_start(&a->figures, on_figures, FIGURES_MS, FIGURES_MS);
-    set_fence(a);
     struct hark_control ready;
     hark_control_begin(&ready, HARK_A_READY);
     hark_control_puts(&ready, a->directory, strlen(a->directory));
@@ -255,6 +210,7 @@ static void take_job(struct agent *a, struct hark_control *m)
     hark_control_put64(&ready, uv_hrtime());
     hark_depot_list(a); /* before it: so it is known when the job begins */
     hark_agent_say(a, &ready);
+    return true;
 }
 
 /* The process that a message is for; NULL: there is none any more. */
@@ -372,45 +328,20 @@ static void end(struct agent *a, struct hark_control *m)
     end_on(a);
 }
 
-void hark_agent_serve_first(struct agent *a, const uint8_t *at, size_t length)
+void hark_agent_serve(struct agent *a, struct hark_control *m)
 {
-    struct hark_control m;
-    if (a->cleaning || hark_control_parse(&m, at, length) != (long)length) return;
-    const uint64_t heard = m.type == HARK_A_JOINED ? hark_control_get64(&m) : 0;
-    if (m.type == HARK_A_JOB) {
-        take_job(a, &m);
-    } else if (m.type == HARK_A_JOINED && a->has_job && !m.bad) {
-        hark_agent_joined(a, heard);
-    } else if (m.type == HARK_A_GONE) {
-        fprintf(stderr,
-            "hark agent: %s: the supervisor has taken this host for dead; its processes are ended, "
-            "for others have taken their places\n",
-            a->name);
-        hark_agent_leave(a, 3);
-    }
-}
-
-void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length)
-{
-    struct hark_control m;
-    if (a->cleaning || hark_control_parse(&m, at, length) != (long)length) return;
-    if (m.type == HARK_A_END) end(a, &m);
-    if (a->cleaning) return;
-    if (m.type == HARK_A_ANSWER) {
-        hark_lease_answer(&a->lease, hark_control_get64(&m));
-        set_fence(a);
-    }
-    if (a->ending || a->board == NULL) return;
-    switch (m.type) {
-    case HARK_A_START: on_start(a, &m); break;
-    case HARK_A_TELL: tell(a, &m); break;
-    case HARK_A_SIGNAL: send_signal(a, &m); break;
-    case HARK_A_HANDLED: send_if_handled(a, &m); break;
-    case HARK_A_ROOM: set_room(a, &m); break;
+    if (m->type == HARK_A_END) end(a, m);
+    if (a->cleaning || a->ending || a->board == NULL) return;
+    switch (m->type) {
+    case HARK_A_START: on_start(a, m); break;
+    case HARK_A_TELL: tell(a, m); break;
+    case HARK_A_SIGNAL: send_signal(a, m); break;
+    case HARK_A_HANDLED: send_if_handled(a, m); break;
+    case HARK_A_ROOM: set_room(a, m); break;
     case HARK_A_SEEK:
-    case HARK_A_INPUT: feed(a, &m); break;
-    case HARK_A_COPY: on_copy(a, &m); break;
-    case HARK_A_DROP: on_drop(a, &m); break;
+    case HARK_A_INPUT: feed(a, m); break;
+    case HARK_A_COPY: on_copy(a, m); break;
+    case HARK_A_DROP: on_drop(a, m); break;
     default: break;
     }
 }

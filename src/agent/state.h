@@ -85,14 +85,11 @@ struct agent {
 };
 
 /* reach.c */
-void hark_agent_reach(struct agent *a);                  /* for the first time */
-void hark_agent_joined(struct agent *a, uint64_t heard); /* by the supervisor, of what we said */
-void hark_agent_reach_look(struct agent *a);             /* is it answered? */
+void hark_agent_reach(struct agent *a);
 
 /* serve.c */
-void hark_agent_serve(struct agent *a, const uint8_t *at, size_t length); /* a message */
-/* The supervisor's first one on a connection. */
-void hark_agent_serve_first(struct agent *a, const uint8_t *at, size_t length);
+bool hark_agent_take_job(struct agent *a, struct hark_control *m); /* false: it said why not */
+void hark_agent_serve(struct agent *a, struct hark_control *m);
 void hark_agent_reap(struct agent *a); /* those that are dead */
 void hark_agent_kill_all(struct agent *a);
 void hark_agent_confirmed(struct agent *a); /* perhaps the supervisor has all, or takes more */
