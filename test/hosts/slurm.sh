@@ -5,6 +5,7 @@
 #   slurm_begin N               all on h1: the controller and nodes n1 .. nN, which the kernel takes for one host
 #   slurm_node_on NODE          its slurmd again, after power_on; the controller takes it back by itself
 #   slurm_states                of all nodes, by name: "idle idle down"
+#   SLURM_EXPIRE                before slurm_begin: seconds that credentials last, 120; a job that is queued again waits so long
 #   slurm_end                   ends it and what runs under it; hosts_end does so too
 #
 # Commands run where the controller is: `on h1 srun ...`, sbatch, scancel, scontrol; SLURM_CONF is in their surroundings.
@@ -37,7 +38,7 @@ slurm_configuration() { # nodes
   cat <<END
 ClusterName=hark
 SlurmctldHost=h1
-AuthInfo=socket=/run/munge/socket
+AuthInfo=socket=/run/munge/socket,cred_expire=${SLURM_EXPIRE:-120}
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
