@@ -27,15 +27,18 @@ fi
 
 # Of each kind: where checkpoints are (own: on the hosts' disks, shared: for all, both), --host-timeout, what may come out (right; or line:
 # also an end that is said, since all who had an image are gone), and what it is.
-kinds_known='process agent power twice two two-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute loss partition back super'
+kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute loss partition back super'
 about() {
   case $1 in
   process) echo 'own 5s right a process is killed' ;;
   agent) echo 'own 2s right an agent is killed' ;;
+  early) echo 'own 2s line a host loses power before all processes have begun: right, or ends with a line' ;;
   power) echo 'own 2s right a host loses power' ;;
   twice) echo 'own 2s right two hosts lose power, the second after a checkpoint' ;;
   two) echo 'shared 2s right two hosts lose power at once, checkpoints on a shared file system' ;;
   two-own) echo 'own 2s line the same, checkpoints on two hosts each: right, or ends with a line' ;;
+  soon) echo 'shared 2s right two hosts lose power, the second up to 4 s later, checkpoints on a shared file system' ;;
+  soon-own) echo 'own 2s line the same, checkpoints on two hosts each: right, or ends with a line' ;;
   blink1) echo 'own 5s right a link is cut for 1 s, timeout 5 s' ;;
   blink3) echo 'own 10s right a link is cut for 3 s, timeout 10 s' ;;
   blink10) echo 'own 30s right a link is cut for 10 s, timeout 30 s' ;;
@@ -61,7 +64,7 @@ table() { # files
   for kind in $kinds_known; do
     rest=$(about "$kind") what=$(cut -d' ' -f4- <<<"$rest")
     cat "$@" | awk -F'\t' -v kind="$kind" -v what="$what" '
-      $1 == kind {
+      $1 == kind && $10 != "late" {
         runs++
         right += $5 == "right"; said += $5 == "line"; must += $6 == "yes"; killed += $7; back += $8
         if ($9 != "-") seconds[++n] = $9 + 0
@@ -76,6 +79,7 @@ table() { # files
         else print "|"
       }'
   done
+  cat "$@" | awk -F'\t' '$10 == "late" { late++ } END { if (late) print "\n" late " runs more were over before the fault came." }'
 }
 if [ "${1:-}" = --table ]; then shift; table "$@"; exit; fi
 
@@ -167,7 +171,8 @@ hit=''   # where it happened
 must=''  # ranks that may die of it
 hits() { # host: from now on it is taken for dead
   hit="$hit $1"
-  must="$must $(ranks_on "$1" | paste -sd' ')"
+  if [ "$fault" != early ]; then must="$must $(ranks_on "$1" | paste -sd' ')"
+  elif [ "$1" != h5 ]; then must=$(seq -s' ' $(((${1#h} - 1) * slots)) $((${1#h} * slots - 1))); fi
   cut_at=$EPOCHREALTIME
 }
 some_host() { draw_word "$@"; host=$drawn; }
@@ -213,6 +218,16 @@ strike_two() {
   power_cut "$first"; power_cut "$host"
 }
 strike_two-own() { strike_two; }
+strike_soon() { # while the first one is noticed, or its processes are being brought back
+  local first
+  some_host h2 h3 h4 h5; first=$host
+  until [ "$host" != "$first" ]; do some_host h2 h3 h4 h5; done
+  hits "$first"; power_cut "$first"
+  draw 4000; pause "$drawn"
+  hits "$host"; power_cut "$host"
+}
+strike_soon-own() { strike_soon; }
+strike_early() { strike_power; }
 blink() { # ms: too short to be a death
   some_host h2 h3 h4
   hit=$host cut_at=$EPOCHREALTIME
@@ -303,9 +318,11 @@ left_over() { # on hosts that live and are reached
 nothing_left() { ! left_over | grep -q .; }
 
 outcome() { # right; line: it has ended with a reason; or what is wrong
+  local reason='lies on no host that lives'
+  [ "$fault" != early ] || reason='the connection to its agent has ended ([^;]*)$\|its agent has not come up\|before its agent had come up'
   if [ $status = 124 ]; then echo 'does not end'
   elif [ "$status" = 0 ] && [ "$right" = "$(cat out)" ]; then echo right
-  elif [ "$allowed" = line ] && [ $status = 1 ] && says 'lies on no host that lives'; then echo line
+  elif [ "$allowed" = line ] && [ $status != 0 ] && says "$reason"; then echo line
   else echo "status $status, answer $(tail -n 1 out)"
   fi
 }
@@ -324,17 +341,18 @@ one() { # kind, seed
   draw_word "$programs"; program=$drawn
   draw_word "$protocols"; protocol=$drawn
   percent=$size
-  case $kind in twice) percent=$((size * 2)) ;; back) percent=$((size * 6)) ;; esac
+  case $kind in twice) percent=$((size * 2)) ;; back) percent=$((size * 4)) ;; esac
   answer "$program" "$percent"
   [ -n "$right" ] || { bad "$program: no answer here"; return; }
   rm -f out err
   : >out; : >err
   begin h1 "$shared/hosts" --spares 1
-  until_true 60 all_began
+  [ "$kind" = early ] || until_true 60 all_began
   draw $((took * 3 / 2 * size / percent)); moment=$drawn # on several hosts it takes longer
+  [ "$kind" != early ] || moment=$((moment % 1000))
   pause "$moment"
   late=''
-  if ended; then late=yes; else strike_"$kind"; fi
+  if ended; then late=late; else strike_"$kind"; fi
   if ! until_true 120 ended; then
     { on h1 "$hark" ps; on h2 "$hark" ps; } >ps 2>&1
     kill -TERM $run
@@ -357,7 +375,7 @@ judge() { # kind
   back=$(went_back | wc -w) killed=$(died | wc -l) seconds=$(until_recovered)
   [ "$kind" != super ] || back=$ranks killed=$ranks
   [ -z "$late" ] || hit='nobody, it was over'
-  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$seed" "$program" "$protocol" "$came" "$went" "$killed" "$back" "$seconds" >>runs.tsv
+  printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$kind" "$seed" "$program" "$protocol" "$came" "$went" "$killed" "$back" "$seconds" "${late:-in-time}" >>runs.tsv
   case $came,$went in
   right,yes | line,yes) good ;;
   *)
