@@ -190,6 +190,7 @@ strike_agent() {
   hits "$host"
   on "$host" sh -c 'kill -9 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark agent$/\1/p" | sort -n | head -n 1)'
 }
+one_more() { if ended; then late=late; else hits "$1"; power_cut "$1"; fi; } # host
 strike_power() { some_host h2 h3 h4 h5; hits "$host"; power_cut "$host"; }
 strike_twice() {
   local had count
@@ -207,8 +208,7 @@ strike_twice() {
   for h in h2 h3 h4 h5; do [ $h = "$host" ] || left="$left $h"; done
   draw 500; pause "$drawn"
   some_host $left
-  hits "$host"
-  power_cut "$host"
+  one_more "$host"
 }
 strike_two() {
   local first
@@ -224,7 +224,7 @@ strike_soon() { # while the first one is noticed, or its processes are being bro
   until [ "$host" != "$first" ]; do some_host h2 h3 h4 h5; done
   hits "$first"; power_cut "$first"
   draw 4000; pause "$drawn"
-  hits "$host"; power_cut "$host"
+  one_more "$host"
 }
 strike_soon-own() { strike_soon; }
 strike_early() { strike_power; }
@@ -268,8 +268,7 @@ strike_back() {
   until_true 60 over_or newer_than 2 $had
   for h in h2 h3 h4 h5; do [ $h = "$host" ] || left="$left $h"; done
   some_host $left
-  hits "$host"
-  power_cut "$host"
+  one_more "$host"
 }
 strike_super() { # others go on until their lease ends; a new run may begin before
   hit=h1 cut_at=-
