@@ -27,7 +27,7 @@ fi
 
 # Of each kind: where checkpoints are (own: on the hosts' disks, shared: for all, both), --host-timeout, what may come out (right; or line:
 # also an end that is said, since all who had an image are gone), and what it is.
-kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute loss partition back super'
+kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute flap pair loss partition freeze back super'
 about() {
   case $1 in
   process) echo 'own 5s right a process is killed' ;;
@@ -47,8 +47,11 @@ about() {
   cut10) echo 'own 2s right a link is cut for 10 s, timeout 2 s' ;;
   deaf) echo 'own 2s right nothing comes to a host' ;;
   mute) echo 'own 2s right nothing comes from a host' ;;
+  flap) echo 'own 5s right a link is cut ten times for 0.1 to 0.5 s, timeout 5 s' ;;
+  pair) echo 'own 5s right two hosts do not reach each other for 5 s, but that of hark run' ;;
   loss) echo 'own 5s right 20 % of packets of a host lost, 50 ms late, for 3 to 6 s' ;;
   partition) echo 'shared 2s right two hosts are cut off together, checkpoints on a shared file system' ;;
+  freeze) echo 'shared 2s right all processes of a host stand still for 4 s, timeout 2 s' ;;
   back) echo 'own 1s right a host is cut off, comes back as a spare one, and another one loses power' ;;
   super) echo 'both 2s right the host of hark run loses power; resumed on another one' ;;
   *) return 1 ;;
@@ -242,6 +245,35 @@ strike_cut3() { too_long 3000; }
 strike_cut10() { too_long 10000; }
 strike_deaf() { some_host h2 h3 h4; hits "$host"; half_open "$host" deaf; }
 strike_mute() { some_host h2 h3 h4; hits "$host"; half_open "$host" mute; }
+strike_flap() {
+  local i
+  some_host h2 h3 h4
+  hit=$host cut_at=-
+  for ((i = 0; i < 10; i++)); do
+    draw 400; link_down "$host"; pause $((100 + drawn))
+    draw 400; link_up "$host"; pause $((100 + drawn))
+  done
+}
+strike_pair() {
+  local first
+  some_host h2 h3 h4; first=$host
+  until [ "$host" != "$first" ]; do some_host h2 h3 h4; done
+  hit="$first and $host" cut_at=-
+  on "$first" ip route add blackhole "10.104.0.${host#h}"
+  on "$first" ip -6 route add blackhole "fd68:6172:6b::${host#h}"
+  pause 5000
+  on "$first" ip route delete blackhole "10.104.0.${host#h}"
+  on "$first" ip -6 route delete blackhole "fd68:6172:6b::${host#h}"
+}
+strike_freeze() { # as a machine whose owner moves it; when it goes on, its processes are those that others have replaced
+  local all
+  some_host h2 h3 h4
+  hits "$host"
+  all=$(on "$host" sh -c 'ps -A -o pid=,args= | grep -E "^ *[0-9]+ [^ ]*(heat2d|cg|mpi_jacobi_abi|hark) " | sed "s/^ *\([0-9]*\).*/\1/"' | paste -sd' ')
+  on "$host" kill -STOP $all
+  pause 4000
+  on "$host" kill -CONT $all
+}
 strike_loss() {
   some_host h2 h3 h4
   hits "$host" # it may be taken for dead, or not
@@ -333,7 +365,7 @@ restore() {
   rm -rf "$shared/store" "$shared/json" "$HARK_HOSTS"/h*/local/hark
 }
 
-one() { # kind, seed
+one() { # kind, seed, and by how much the moment is divided: if the run was over then, again, earlier
   local kind=$1
   fault=$1 seed=$2 draws=0 hit='' must='' wrong='' status=0 cut_at=-
   read -r store timeout allowed _ <<<"$(about "$kind")"
@@ -349,6 +381,7 @@ one() { # kind, seed
   [ "$kind" = early ] || until_true 60 all_began
   draw $((took * 3 / 2 * size / percent)); moment=$drawn # on several hosts it takes longer
   [ "$kind" != early ] || moment=$((moment % 1000))
+  moment=$((moment / ${3:-1}))
   pause "$moment"
   late=''
   if ended; then late=late; else strike_"$kind"; fi
@@ -364,6 +397,7 @@ one() { # kind, seed
   until_true 10 hosts_gone $stamper || kill $stamper 2>/dev/null
   judge "$kind"
   restore
+  [ -z "$late" ] || [ "${3:-1}" -ge 8 ] || one "$kind" "$seed" $((${3:-1} * 2))
 }
 
 judge() { # kind
