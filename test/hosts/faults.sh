@@ -27,7 +27,7 @@ fi
 
 # Of each kind: where checkpoints are (own: on the hosts' disks, shared: for all, both), --host-timeout, what may come out (right; or line:
 # also an end that is said, since all who had an image are gone), and what it is.
-kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute flap pair loss partition freeze back super'
+kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute edge flap pair loss partition freeze reboot back super'
 about() {
   case $1 in
   process) echo 'own 5s right a process is killed' ;;
@@ -47,11 +47,13 @@ about() {
   cut10) echo 'own 2s right a link is cut for 10 s, timeout 2 s' ;;
   deaf) echo 'own 2s right nothing comes to a host' ;;
   mute) echo 'own 2s right nothing comes from a host' ;;
+  edge) echo 'own 2s right a link is cut, or one way of it, for 1.5 to 3 s, timeout 2 s' ;;
   flap) echo 'own 5s right a link is cut ten times for 0.1 to 0.5 s, timeout 5 s' ;;
   pair) echo 'own 5s right two hosts do not reach each other for 5 s, but that of hark run' ;;
   loss) echo 'own 5s right 20 % of packets of a host lost, 50 ms late, for 3 to 6 s' ;;
   partition) echo 'shared 2s right two hosts are cut off together, checkpoints on a shared file system' ;;
   freeze) echo 'shared 2s right all processes of a host stand still for 4 s, timeout 2 s' ;;
+  reboot) echo 'own 2s right a host loses power, and has it again at once' ;;
   back) echo 'own 1s right a host is cut off, comes back as a spare one, and another one loses power' ;;
   super) echo 'both 2s right the host of hark run loses power; resumed on another one' ;;
   *) return 1 ;;
@@ -245,6 +247,16 @@ strike_cut3() { too_long 3000; }
 strike_cut10() { too_long 10000; }
 strike_deaf() { some_host h2 h3 h4; hits "$host"; half_open "$host" deaf; }
 strike_mute() { some_host h2 h3 h4; hits "$host"; half_open "$host" mute; }
+strike_edge() { # when its lease ends, or nearly so: it may be dead, or not
+  some_host h2 h3 h4
+  hits "$host"
+  draw_word link deaf mute
+  case $drawn in link) link_down "$host" ;; *) half_open "$host" "$drawn" ;; esac
+  draw 1500; pause $((1500 + drawn))
+  link_up "$host"
+  heal
+}
+strike_reboot() { some_host h2 h3 h4; hits "$host"; power_cut "$host"; power_on "$host"; }
 strike_flap() {
   local i
   some_host h2 h3 h4
