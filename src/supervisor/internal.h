@@ -123,8 +123,7 @@ struct child { /* a process of the job, over all its incarnations */
     int journal_there;       /* descriptor on its host; -1: none */
     bool paused[HARK_PIPES]; /* there */
     uint32_t rank;           /* HARK_RECOVERY: the recovery process */
-    uint32_t inc;
-    uint32_t re; /* the last announcement when it began */
+    uint32_t inc, re;        /* of this incarnation, and the epoch in which it begins */
     struct hark_local local;
     bool runs;      /* it has been started, and is not buried */
     pid_t program;  /* as it says itself: behind a wrapper another one; 0: it has not said hello */
@@ -530,6 +529,7 @@ void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line
 
 /* spawn.c: 0, or an errno; -1: after a line, and the end has begun */
 int hark_sup_spawn(struct child *c);
+void hark_sup_incarnate(struct child *c); /* its next incarnation is that of the failure service */
 void hark_sup_fresh(struct child *c); /* what was of its last incarnation is none of the next one's
                                        */
 

@@ -17,7 +17,7 @@ bool hark_sup_restart(struct supervisor *s, struct child *c)
 {
     char name[32];
     if (s->phase != RUNNING) return false; /* no memory for what had to be told */
-    c->inc = hark_service_incarnation(core_of(s), c->rank);
+    hark_sup_incarnate(c);
     int status = hark_sup_spawn(c);
     if (status == 0) return true;
     if (status < 0) return false;
@@ -218,7 +218,7 @@ bool hark_sup_begin(struct supervisor *s)
     if (hark_keeper_resumed(s->keeper) && !resume(s)) return false;
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
-        c->inc = hark_service_incarnation(core_of(s), c->rank);
+        hark_sup_incarnate(c);
         int status = hark_sup_spawn(c);
         if (status == 0 && s->phase != RUNNING) return false; /* no memory for its setup */
         if (status == 0) continue;

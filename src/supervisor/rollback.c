@@ -78,7 +78,7 @@ void hark_sup_on_rollback_request(struct child *c, struct hark_control *m)
         could_not(c, "no pipe for its input", sizeof "no pipe for its input" - 1);
         return;
     }
-    c->inc = hark_service_incarnation(core_of(c->s), c->rank);
+    hark_sup_incarnate(c);
     c->kept = kept;
     hark_sup_fresh(c);
     hark_control_begin(&go, HARK_C_GO);

@@ -5,6 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Between this and its setup others may fail, of which it is told when it has said hello: the epoch
+ * is that of now. */
+void hark_sup_incarnate(struct child *c)
+{
+    c->inc = hark_service_incarnation(core_of(c->s), c->rank);
+    c->re = hark_service_epoch(core_of(c->s));
+}
+
 void hark_sup_fresh(struct child *c)
 {
     c->hello = c->finished = c->dead = c->goes_back = c->exited = false;
@@ -15,8 +23,6 @@ void hark_sup_fresh(struct child *c)
     c->began = hark_sup_progress(c);
     c->began_messages = hark_sup_slot(c)->messages;
     c->program = 0;
-    /* A host gets SETUP when it has started it: perhaps after the next one. */
-    c->re = hark_service_epoch(core_of(c->s));
     c->input_at = 0;
     for (int i = 0; i < 2; i++) hark_output_begin(&c->output[i], c->checkpoint != 0);
 }

@@ -134,6 +134,18 @@ ends_right 'two at once, a store that all share'
 power_on h2
 power_on h3
 
+# A process dies while one on a host far away has not begun: that one begins as if nothing had been.
+loss h3 0 700
+begin_own --host-timeout 20s --verbose
+holds 'h3 is late: others have begun' until_true 20 says '^hark: rank 2 is process'
+is 'h3 is late: its own have not' 0 "$(grep -c '^hark: rank [45] is process' err)"
+on h2 kill -9 "$(sed -n 's/^hark: rank 2 is process \([0-9]*\) .*/\1/p' err)"
+holds 'h3 is late: it begins' until_true 20 says '^hark: rank 4 is process'
+heal
+ends_right 'h3 is late, a process dies'
+is 'h3 is late: one dies' 1 "$(went_back)"
+holds 'h3 is late: it had not begun' eval '[ "$(grep -n "rank 2 died" err | cut -d: -f1)" -lt "$(grep -n "rank 4 is process" err | cut -d: -f1)" ]'
+
 # Its supervisor dies: all end, and the job is resumed on the same hosts.
 begin_own --store "$shared/store"
 holds 'the supervisor dies: it runs' until_true 20 copied 2 3
