@@ -123,7 +123,8 @@ static void close_all(struct agent *a)
         (uv_handle_t *)&a->fence, (uv_handle_t *)&a->again};
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) close_one(ours[i], NULL);
     if (a->connection) hark_connection_close(a->connection, true); /* its last words */
-    a->connection = NULL;
+    if (a->attempt) hark_connection_close(a->attempt, false);
+    a->connection = a->attempt = NULL;
     while (uv_run(&a->loop, UV_RUN_DEFAULT) != 0) {
     }
     uv_loop_close(&a->loop);

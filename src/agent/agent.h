@@ -41,6 +41,7 @@
  *               a copy of it could not be made
  *     FILE      name string, offset u64, bytes: a file of the job's directory, on END
  *     SAY       line string
+ *     OVER      all processes here were ended, by the lease or a signal; the agent ends
  *     DONE      nothing of the job is left here; the agent ends
  *   supervisor -> agent
  *     START     see hark_agent_put_start
@@ -90,6 +91,7 @@ enum hark_agent_type {
     HARK_A_FILE,
     HARK_A_SAY,
     HARK_A_DONE,
+    HARK_A_OVER,
     HARK_A_HOLDS,
     HARK_A_TOOK,
     HARK_A_JOB = 32,

@@ -27,11 +27,18 @@ static void put_names(const struct agent *a, struct hark_control *m)
     hark_control_puts(m, own, strlen(own));
 }
 
+/* It takes the place of the one before, if there was one: the session goes on over it. */
 static void opened(void *self, struct hark_connection *c)
 {
     struct agent *a = self;
     struct hark_control m;
-    a->opened = true;
+    if (a->connection) hark_connection_close(a->connection, false);
+    hark_session_part(&a->session);
+    a->connection = c;
+    a->attempt = NULL;
+    a->attempts = 0;
+    a->since = hark_lease_now();
+    a->joined = false;
     hark_control_begin(&m, HARK_A_HELLO);
     hark_control_put32(&m, HARK_AGENT_VERSION);
     hark_control_put64(&m, a->job.session);
@@ -50,37 +57,33 @@ static int send_bytes(void *to, const void *at, size_t length)
 
 static void join(struct agent *a, uint64_t heard)
 {
-    a->joined = hark_lease_now();
+    a->joined = true;
     if (!hark_session_join(&a->session, send_bytes, a->connection, heard)) hark_agent_leave(a, 3);
 }
 
 /* ---- another one ----------------------------------------------------------------------------- */
 
-static void on_again(uv_timer_t *timer)
+static void begin_again(uv_timer_t *timer)
 {
     struct agent *a = timer->data;
     a->tried = 0;
-    if (!a->cleaning && a->connection == NULL) try_next(a, "");
+    if (!a->cleaning && a->attempt == NULL) try_next(a, "");
 }
 
-static void forget_connection(struct agent *a)
-{
-    a->connection = NULL;
-    a->opened = false;
-    a->joined = 0;
-    hark_session_part(&a->session);
-}
-
-/* What TCP has sent in vain it sends again more and more seldom: a new connection is sooner. */
+/* What TCP has sent in vain it sends again more and more seldom: a new connection is sooner. The
+ * old one stays until that is there. */
 static void look(struct agent *a)
 {
     const uint64_t third = a->lease.ns / 3, now = hark_lease_now(),
                    patience = third > LEAST_NS ? third : LEAST_NS,
-                   since = a->lease.answered > a->joined ? a->lease.answered : a->joined;
-    if (a->joined == 0 || (a->session.to && now - since < patience)) return;
-    hark_connection_close(a->connection, false);
-    forget_connection(a);
-    uv_timer_start(&a->again, on_again, 0, 0);
+                   since = a->lease.answered > a->since ? a->lease.answered : a->since;
+    const bool broken = a->joined && a->session.to == NULL; /* no memory for what was said */
+    if (a->connection && !broken && now - since < patience) {
+        if (a->attempt) hark_connection_close(a->attempt, false); /* it is answered again */
+        a->attempt = NULL;
+    } else if (a->attempt == NULL && !uv_is_active((uv_handle_t *)&a->again)) {
+        begin_again(&a->again);
+    }
 }
 
 /* ---- the lease ------------------------------------------------------------------------------- */
@@ -158,8 +161,7 @@ static void message(void *self, struct hark_connection *c, const uint8_t *at, si
 {
     struct agent *a = self;
     struct hark_control m;
-    const bool first = a->joined == 0,
-               wanted = first || hark_session_take(&a->session, &at, &length);
+    const bool first = !a->joined, wanted = first || hark_session_take(&a->session, &at, &length);
     (void)c;
     if (wanted && !a->cleaning && hark_control_parse(&m, at, length) == (long)length) {
         if (first) take_first(a, &m);
@@ -180,26 +182,28 @@ static bool has_lease(const struct agent *a)
 static void closed(void *self, struct hark_connection *c, const char *why)
 {
     struct agent *a = self;
-    const bool was_open = a->opened;
-    (void)c;
-    forget_connection(a);
-    if (a->cleaning) return;
-    if (!was_open) {
-        try_next(a, why);
-    } else if (has_lease(a)) { /* and until it is over */
-        uv_timer_start(&a->again, on_again, 0, 0);
-    } else {
-        fprintf(stderr, "hark agent: %s: the connection to the supervisor has ended (%s)\n",
-            a->name, why);
-        hark_agent_leave(a, 3);
+    if (c == a->attempt) {
+        a->attempt = NULL;
+        if (!a->cleaning) try_next(a, why);
+        return;
     }
+    a->connection = NULL;
+    a->joined = false;
+    hark_session_part(&a->session);
+    if (a->cleaning) return;
+    if (has_lease(a)) { /* and until it is over */
+        look(a);
+        return;
+    }
+    fprintf(
+        stderr, "hark agent: %s: the connection to the supervisor has ended (%s)\n", a->name, why);
+    hark_agent_leave(a, 3);
 }
 
-static uint32_t patience_ms(const struct agent *a)
+/* Mostly it is there at once, or what was sent is lost; but it may be far away too. */
+static uint32_t patience_ms(struct agent *a)
 {
-    const uint64_t part = a->job.lease_ms / 8;
-    if (!has_lease(a)) return CONNECT_MS;
-    return part < 400 ? 400 : part > 1000 ? 1000 : (uint32_t)part;
+    return has_lease(a) ? 200u << a->attempts++ % 4 : CONNECT_MS;
 }
 
 static void try_next(struct agent *a, const char *why)
@@ -212,11 +216,11 @@ static void try_next(struct agent *a, const char *why)
     memcpy(config.key, a->key, sizeof config.key);
     while (a->tried < a->supervisors) {
         const char *address = a->supervisor[a->tried++];
-        if (hark_connection_begin(&a->connection, &config, address, error) == 0) return;
+        if (hark_connection_begin(&a->attempt, &config, address, error) == 0) return;
         why = error;
     }
     if (has_lease(a)) {
-        uv_timer_start(&a->again, on_again, hark_lease_period_ms(a->job.lease_ms), 0);
+        uv_timer_start(&a->again, begin_again, hark_lease_period_ms(a->job.lease_ms), 0);
         return;
     }
     fprintf(stderr, "hark agent: %s: cannot reach the supervisor at %s%s: %s\n", a->name,

@@ -13,6 +13,10 @@
 void hark_agent_say(struct agent *a, struct hark_control *m)
 {
     hark_control_end(m);
+    if (a->cleaning) {
+        hark_control_free(m); /* one thing is still said: hark_agent_leave() */
+        return;
+    }
     if (m->bad || hark_session_say(&a->session, m->at, m->length) != 0)
         a->misses_something = true; /* at the end of this turn we end */
     hark_control_free(m);

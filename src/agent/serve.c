@@ -176,9 +176,14 @@ void hark_agent_kill_all(struct agent *a)
 void hark_agent_leave(struct agent *a, int status)
 {
     if (a->cleaning) return;
+    struct hark_control m;
     a->cleaning = true;
     a->status = status;
     hark_agent_kill_all(a);
+    hark_control_begin(&m, HARK_A_OVER); /* and that they have ended only with it, not before */
+    hark_control_end(&m);
+    if (a->job.session && !m.bad) (void)hark_session_say(&a->session, m.at, m.length);
+    hark_control_free(&m);
     uv_stop(&a->loop);
 }
 

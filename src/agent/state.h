@@ -56,8 +56,10 @@ struct agent {
     char supervisor[16][HARK_HOST_NAME + 8];
     uint32_t supervisors, tried, silent_ms;
     struct hark_connection *connection; /* NULL: none */
-    bool opened;
-    uint64_t joined; /* when the session went on over it (hark_lease_now()); 0: not yet */
+    uint64_t since;                     /* when it was opened (hark_lease_now()) */
+    bool joined;                        /* the session goes on over it */
+    struct hark_connection *attempt;    /* another one that is begun; NULL: none */
+    uint32_t attempts;                  /* since the last one was opened */
     struct hark_session session;
 
     struct hark_agent_job job;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,29 @@ static void on_ready(struct host *h, struct hark_control *m)
     h->was_ready |= h->ready;
 }
 
+/* `how` it is known. */
+static void lose(struct host *h, const char *how)
+{
+    struct supervisor *s = h->s;
+    uint32_t ran = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (c->host != h || !c->runs || c->ended) continue;
+        ran++;
+        c->ended = true;
+        c->status = SIGKILL; /* as waitpid would have it */
+    }
+    h->lost = true;
+    h->tries = 0;
+    h->try_at = hark_lease_now() + TRY_NS;
+    hark_sup_holds_nothing(h);
+    hark_sup_host_part(h);
+    s->deaths_due = true;
+    s->waves_due = s->waves != NULL;
+    hark_sup_say(
+        "host %s died: %s; with it %" PRIu32 " process%s", h->name, how, ran, ran == 1 ? "" : "es");
+}
+
 static void lose_quietly(struct host *h)
 {
     h->lost = true;
@@ -224,6 +248,9 @@ static void serve(struct host *h, struct hark_control *m)
     case HARK_A_SAY:
     case HARK_A_UNFIT: on_line(h, m); break;
     case HARK_A_DONE: on_done(h); break;
+    case HARK_A_OVER:
+        if (h->ready) lose(h, "its agent has ended, and the processes with it");
+        break;
     default: break; /* a newer agent may say more */
     }
 }
@@ -407,26 +434,11 @@ static void opened(void *self, struct hark_connection *c)
 
 /* ---- hosts that die -------------------------------------------------------------------------- */
 
-static void lose(struct host *h, uint64_t silent)
+static void lose_silent(struct host *h, uint64_t silent)
 {
-    struct supervisor *s = h->s;
-    uint32_t ran = 0;
-    for (uint32_t i = 0; i < s->count; i++) {
-        struct child *c = &s->child[i];
-        if (c->host != h || !c->runs || c->ended) continue;
-        ran++;
-        c->ended = true;
-        c->status = SIGKILL; /* as waitpid would have it */
-    }
-    h->lost = true;
-    h->tries = 0;
-    h->try_at = hark_lease_now() + TRY_NS;
-    hark_sup_holds_nothing(h);
-    hark_sup_host_part(h);
-    s->deaths_due = true;
-    s->waves_due = s->waves != NULL;
-    hark_sup_say("host %s died: nothing was heard of it for %.1f s; with it %" PRIu32 " process%s",
-        h->name, (double)silent / 1e9, ran, ran == 1 ? "" : "es");
+    char how[64];
+    snprintf(how, sizeof how, "nothing was heard of it for %.1f s", (double)silent / 1e9);
+    lose(h, how);
 }
 
 /* Those that could not begin, since their images were not to be had: again, or, if no host that has
@@ -478,7 +490,8 @@ static void on_look(uv_timer_t *timer)
     if (away > 5 * uv_timer_get_repeat(timer) * UINT64_C(1000000)) return;
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
-        if (h->ready && !h->lost && !h->done && now - h->heard > dead) lose(h, now - h->heard);
+        if (h->ready && !h->lost && !h->done && now - h->heard > dead)
+            lose_silent(h, now - h->heard);
         else if (h->was_ready && !h->ready && !h->lost && now - h->heard > dead) {
             hark_sup_host_part(h);
             lose_quietly(h);
