@@ -49,12 +49,17 @@ static inline uint64_t hark_lease_beat(struct hark_lease *l, uint64_t now)
     return l->next++;
 }
 
+/* What was sent then has been answered. */
+static inline void hark_lease_heard(struct hark_lease *l, uint64_t sent)
+{
+    if (sent > l->answered) l->answered = sent;
+}
+
 /* An answer; one to a beat of long ago, or to none, says nothing. */
 static inline void hark_lease_answer(struct hark_lease *l, uint64_t n)
 {
     if (n >= l->next || l->next - n > HARK_LEASE_BEATS) return;
-    const uint64_t sent = l->sent[n % HARK_LEASE_BEATS];
-    if (sent > l->answered) l->answered = sent;
+    hark_lease_heard(l, l->sent[n % HARK_LEASE_BEATS]);
 }
 
 static inline uint64_t hark_lease_end(const struct hark_lease *l)

@@ -74,8 +74,8 @@ static void begin_again(uv_timer_t *timer)
  * old one stays until that is there. */
 static void look(struct agent *a)
 {
-    const uint64_t third = a->lease.ns / 3, now = hark_lease_now(),
-                   patience = third > LEAST_NS ? third : LEAST_NS,
+    const uint64_t fifth = a->lease.ns / 5, now = hark_lease_now(),
+                   patience = fifth > LEAST_NS ? fifth : LEAST_NS,
                    since = a->lease.answered > a->since ? a->lease.answered : a->since;
     const bool broken = a->joined && a->session.to == NULL; /* no memory for what was said */
     if (a->connection && !broken && now - since < patience) {
@@ -142,6 +142,8 @@ static void take_first(struct agent *a, struct hark_control *m)
         if (hark_agent_take_job(a, m)) begin_lease(a);
     } else if (m->type == HARK_A_JOINED && a->has_job && !m->bad) {
         join(a, heard);
+        hark_lease_heard(&a->lease, a->since); /* HELLO is as good as a beat */
+        set_fence(a);
     } else if (m->type == HARK_A_GONE) {
         fprintf(stderr,
             "hark agent: %s: the supervisor has taken this host for dead; its processes are ended, "
