@@ -37,8 +37,8 @@
  *               that turn: up to `put` it is in its pipe, up to `read` it has been read. Before
  *               HEARD, if it has changed
  *     BEAT      n u64, clock u64: it lives; a mention
- *     HOLDS     rank u32, id u64, whole u32: the image is in the host's own store now; whole 0:
- *               a copy of it could not be made
+ *     HOLDS     rank u32, id u64, whole u32, round u32: the image is in the host's own store now
+ *               (HARK_HOLDS_WHOLE), or not; round is that of COPY, 0: it was not asked for by one
  *     FILE      name string, offset u64, bytes: a file of the job's directory, on END
  *     SAY       line string
  *     OVER      all processes here were ended, by the lease or a signal; the agent ends
@@ -54,15 +54,18 @@
  *     INPUT     slot u32, bytes: what comes next of its input, no further than HARK_A_WINDOW behind
  *               the last `put`; none: it ends there
  *     ANSWER    n u64: to BEAT; a mention
- *     COPY      rank u32, id u64, address string: the agent there gets a copy of the image
+ *     COPY      rank u32, id u64, address string, round u32: the agent there gets a copy of the
+ *               image
  *     DROP      rank u32, below u64: no copies of images before that one are needed
+ *     UNDO      rank u32, above u64: images behind that one are of no use, their checkpoints were
+ *               undone
  *     END       files u32, finished u32: kills all, sends its files if that is 1, cleans up (its
  *               own store too if the job has finished), and says DONE
  *   agent -> agent
- *     PUT       rank u32, id u64, offset u64, length u64, bytes: a piece of an image of that
- *               length
+ *     PUT       rank u32, id u64, round u32, offset u64, length u64, bytes: a piece of an image
+ *               of that length
  *     GET       rank u32, id u64: the answer is PUT, or NONE
- *     NONE      rank u32, id u64
+ *     NONE      rank u32, id u64, round u32
  */
 #ifndef HARK_AGENT_AGENT_H
 #define HARK_AGENT_AGENT_H
@@ -108,9 +111,16 @@ enum hark_agent_type {
     HARK_A_GONE,
     HARK_A_SEEK,
     HARK_A_INPUT,
+    HARK_A_UNDO,
     HARK_A_PUT = 64,
     HARK_A_GET,
     HARK_A_NONE
+};
+
+enum hark_agent_holds {
+    HARK_HOLDS_NOT = 0,   /* a copy could not be made */
+    HARK_HOLDS_WHOLE = 1, /* it is there */
+    HARK_HOLDS_GONE = 2   /* it is there no more, or damaged */
 };
 
 /* The job, as an agent is told of it. Strings of one that was read point into the message. */
@@ -136,8 +146,8 @@ bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job);
 void hark_agent_job_free(struct hark_agent_job *job);
 
 /* Of the program: all but inherited and ignored; of input only whether there is one (not -1): its
- * pipe is the agent's. The process begins from image `checkpoint` (0: none); if the host's own
- * store does not have it, the agents at `from` have. */
+ * pipe is the agent's. The process begins from image `checkpoint` (0: none), which is to be had
+ * from these places, the best first: "" is the host's own store, and others are addresses of agents. */
 void hark_agent_put_start(struct hark_control *m, uint32_t slot,
     const struct hark_local_program *program, uint64_t checkpoint, char *const *from);
 /* The strings are owned by the result; hark_agent_start_free(). */

@@ -1,8 +1,8 @@
 /* depot.c: images in a host's own store: copies go to agents of other hosts, and come from there.
  *
  * The store is a directory store (hark/store.h), in which the processes of the host write their own
- * images. A copy is written beside it, as HOST-STORE/JOB/in/RANK-ID, verified, and then renamed
- * into it: so what bears the name of an image is whole, also after a crash.
+ * images. A copy is written beside it, as HOST-STORE/JOB/in/N, verified, and then renamed into it:
+ * so what bears the name of an image is whole, also after a crash.
  */
 #include "state.h"
 
@@ -20,22 +20,23 @@
 
 struct sending { /* an image on its way to another agent */
     struct sending *next;
-    uint32_t rank;
+    uint32_t rank, round;
     uint64_t id, length, at;
     int fd;
 };
 
 struct coming { /* one on its way here */
     struct coming *next;
-    uint32_t rank;
+    uint32_t rank, round, number; /* number: its name until it is whole */
     uint64_t id, at;
     int fd;
 };
 
-struct wish { /* GET, to be said when the connection is opened */
+struct wish { /* GET, until there is an answer; said when the connection is opened */
     struct wish *next;
     uint32_t rank;
     uint64_t id;
+    bool said;
 };
 
 struct peer { /* a connection to another agent, whoever began it */
@@ -53,6 +54,8 @@ struct hark_depot {
     struct hark_listener *listener;
     struct peer *peer;
     int in; /* the directory of what comes */
+    uint32_t number;
+    bool no_room; /* and said */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -62,27 +65,47 @@ static void name_of(char name[64], uint32_t rank, uint64_t id)
     snprintf(name, 64, "r%u/%llu", rank, (unsigned long long)id);
 }
 
-static void tell_holds(struct agent *a, uint32_t rank, uint64_t id, bool whole)
+static void name_coming(char name[64], const struct coming *c)
+{
+    snprintf(name, 64, "%u", c->number);
+}
+
+static void say_holds(
+    struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole, uint32_t round)
 {
     struct hark_control m;
     hark_control_begin(&m, HARK_A_HOLDS);
     hark_control_put32(&m, rank);
     hark_control_put64(&m, id);
     hark_control_put32(&m, whole);
+    hark_control_put32(&m, round);
     hark_agent_say(a, &m);
-    a->image_came(a, rank, id, whole);
 }
 
+static void tell_holds(
+    struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole, uint32_t round)
+{
+    say_holds(a, rank, id, whole, round);
+    if (round == 0) a->image_came(a, rank, id, whole == HARK_HOLDS_WHOLE);
+}
+
+/* A damaged one is removed: it shall not be taken for a copy again. */
 bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id)
 {
-    return a->store && a->store->ops->verify(a->store, rank, id) == HARK_S_OK;
+    const int status = a->store ? a->store->ops->verify(a->store, rank, id) : HARK_S_ENONE;
+    if (status == HARK_S_OK) return true;
+    if (a->store)
+        hark_agent_say_line(a, HARK_A_SAY, "%s; another copy of it is looked for", a->store->error);
+    if (status == HARK_S_EDAMAGED) (void)a->store->ops->drop(a->store, rank, id);
+    say_holds(a, rank, id, HARK_HOLDS_GONE, 0);
+    return false;
 }
 
 /* All of a copy has come: into the store with it, durably. */
 static bool place(struct agent *a, struct coming *c)
 {
     char from[64], to[64], directory[32];
-    snprintf(from, sizeof from, "%u-%llu", c->rank, (unsigned long long)c->id);
+    name_coming(from, c);
     snprintf(directory, sizeof directory, "r%u", c->rank);
     name_of(to, c->rank, c->id);
     if (mkdirat(a->store_fd, directory, 0700) < 0 && errno != EEXIST) return false;
@@ -90,7 +113,7 @@ static bool place(struct agent *a, struct coming *c)
     bool ok = fd >= 0 && fsync(c->fd) == 0 && renameat(a->depot->in, from, a->store_fd, to) == 0 &&
               fsync(fd) == 0 && fsync(a->store_fd) == 0;
     if (fd >= 0) close(fd);
-    if (ok && hark_depot_has(a, c->rank, c->id)) return true;
+    if (ok && a->store->ops->verify(a->store, c->rank, c->id) == HARK_S_OK) return true;
     (void)unlinkat(a->store_fd, to, 0); /* damaged: it is none */
     return false;
 }
@@ -103,10 +126,10 @@ static void end_coming(struct peer *p, struct coming *c, bool whole)
     struct coming **at = &p->coming;
     while (*at != c) at = &(*at)->next;
     *at = c->next;
-    snprintf(name, sizeof name, "%u-%llu", c->rank, (unsigned long long)c->id);
+    name_coming(name, c);
     if (!whole) (void)unlinkat(p->a->depot->in, name, 0);
     close(c->fd);
-    tell_holds(p->a, c->rank, c->id, whole);
+    tell_holds(p->a, c->rank, c->id, whole ? HARK_HOLDS_WHOLE : HARK_HOLDS_NOT, c->round);
     free(c);
 }
 
@@ -141,12 +164,13 @@ static void say(struct peer *p, struct hark_control *m)
     hark_control_free(m);
 }
 
-static void say_about(struct peer *p, uint16_t type, uint32_t rank, uint64_t id)
+static void say_about(struct peer *p, uint16_t type, uint32_t rank, uint64_t id, uint32_t round)
 {
     struct hark_control m;
     hark_control_begin(&m, type);
     hark_control_put32(&m, rank);
     hark_control_put64(&m, id);
+    if (type == HARK_A_NONE) hark_control_put32(&m, round);
     say(p, &m);
 }
 
@@ -158,12 +182,13 @@ static bool send_piece(struct peer *p, struct sending *s)
     const ssize_t n = pread(s->fd, piece, left < PIECE ? left : PIECE, (off_t)s->at);
     struct hark_control m;
     if (n <= 0) { /* it was dropped, or can not be read */
-        say_about(p, HARK_A_NONE, s->rank, s->id);
+        say_about(p, HARK_A_NONE, s->rank, s->id, s->round);
         return false;
     }
     hark_control_begin(&m, HARK_A_PUT);
     hark_control_put32(&m, s->rank);
     hark_control_put64(&m, s->id);
+    hark_control_put32(&m, s->round);
     hark_control_put64(&m, s->at);
     hark_control_put64(&m, s->length);
     hark_control_put_bytes(&m, piece, (uint32_t)n);
@@ -178,14 +203,17 @@ static void send_on(struct peer *p)
         if (!send_piece(p, p->sending)) end_sending(p);
 }
 
-static void begin_sending(struct peer *p, uint32_t rank, uint64_t id)
+static void begin_sending(struct peer *p, uint32_t rank, uint64_t id, uint32_t round)
 {
     char name[64];
     struct stat st;
+    for (const struct sending *s = p->sending; s; s = s->next)
+        if (s->rank == rank && s->id == id && s->round == round) return; /* it is on its way */
     struct sending *s = calloc(1, sizeof *s), **at = &p->sending;
     if (s == NULL) return;
     name_of(name, rank, id);
     *s = (struct sending){.rank = rank,
+        .round = round,
         .id = id,
         .fd = openat(p->a->store_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
     if (s->fd >= 0 && fstat(s->fd, &st) == 0) s->length = (uint64_t)st.st_size;
@@ -196,16 +224,34 @@ static void begin_sending(struct peer *p, uint32_t rank, uint64_t id)
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
+static void say_wishes(struct peer *p)
+{
+    for (struct wish *w = p->wish; w && p->opened; w = w->next) {
+        if (!w->said) say_about(p, HARK_A_GET, w->rank, w->id, 0);
+        w->said = true;
+    }
+}
+
+static void is_answered(struct peer *p, uint32_t rank, uint64_t id)
+{
+    for (struct wish **at = &p->wish; *at; at = &(*at)->next) {
+        struct wish *w = *at;
+        if (w->rank != rank || w->id != id) continue;
+        *at = w->next;
+        free(w);
+        return;
+    }
+}
+
 static struct coming *coming_of(struct peer *p, uint32_t rank, uint64_t id, bool begins)
 {
     char name[64];
     struct coming *c = p->coming;
     while (c && (c->rank != rank || c->id != id)) c = c->next;
     if (c || !begins || (c = calloc(1, sizeof *c)) == NULL) return c;
-    snprintf(name, sizeof name, "%u-%llu", rank, (unsigned long long)id);
-    (void)unlinkat(p->a->depot->in, name, 0);
-    c->rank = rank;
-    c->id = id;
+    *c = (struct coming){.rank = rank, .id = id, .number = p->a->depot->number++};
+    name_coming(name, c);
+    (void)unlinkat(p->a->depot->in, name, 0); /* of an agent that died */
     c->fd = openat(p->a->depot->in, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (c->fd < 0) {
         free(c);
@@ -215,24 +261,39 @@ static struct coming *coming_of(struct peer *p, uint32_t rank, uint64_t id, bool
     return p->coming = c;
 }
 
+/* Once: the disk is full for all that comes later too. */
+static void say_no_room(struct agent *a, uint32_t rank, uint64_t id, int why)
+{
+    if (a->depot->no_room) return;
+    a->depot->no_room = true;
+    hark_agent_say_line(a, HARK_A_SAY, "cannot keep a copy of checkpoint %llu of rank %u in %s: %s",
+        (unsigned long long)id, rank, a->store_path, strerror(why));
+}
+
 static void take_piece(struct peer *p, struct hark_control *m)
 {
     const uint32_t rank = hark_control_get32(m);
-    const uint64_t id = hark_control_get64(m), offset = hark_control_get64(m),
-                   all = hark_control_get64(m);
+    const uint64_t id = hark_control_get64(m);
+    const uint32_t round = hark_control_get32(m);
+    const uint64_t offset = hark_control_get64(m), all = hark_control_get64(m);
     uint32_t length;
     const uint8_t *at = hark_control_get_bytes(m, &length);
     if (m->bad || rank >= p->a->job.ranks || id == 0) return;
     struct coming *c = coming_of(p, rank, id, offset == 0);
+    if (round == 0 && offset == 0) is_answered(p, rank, id);
     if (c == NULL) {
-        if (offset == 0) tell_holds(p->a, rank, id, false);
+        if (offset == 0) tell_holds(p->a, rank, id, HARK_HOLDS_NOT, round);
         return; /* the rest of one that could not be kept */
     }
+    if (offset == 0) c->round = round;
+    errno = EIO;
     const bool kept = c->at == offset && length <= all - offset &&
                       pwrite(c->fd, at, length, (off_t)offset) == (ssize_t)length;
     c->at += length;
-    if (!kept) end_coming(p, c, false);
-    else if (c->at == all) end_coming(p, c, place(p->a, c));
+    const int why = errno;
+    const bool whole = kept && c->at == all && place(p->a, c);
+    if (!kept) say_no_room(p->a, rank, id, why);
+    if (!kept || c->at == all) end_coming(p, c, whole);
 }
 
 static void message(
@@ -249,12 +310,14 @@ static void message(
     const uint32_t rank = hark_control_get32(&m);
     const uint64_t id = hark_control_get64(&m);
     if (m.bad || rank >= p->a->job.ranks) return;
-    if (m.type == HARK_A_GET && hark_depot_has(p->a, rank, id)) begin_sending(p, rank, id);
-    else if (m.type == HARK_A_GET) say_about(p, HARK_A_NONE, rank, id);
+    if (m.type == HARK_A_GET && hark_depot_has(p->a, rank, id)) begin_sending(p, rank, id, 0);
+    else if (m.type == HARK_A_GET) say_about(p, HARK_A_NONE, rank, id, 0);
     else if (m.type == HARK_A_NONE) {
         struct coming *c = coming_of(p, rank, id, false);
+        const uint32_t round = hark_control_get32(&m);
+        if (round == 0) is_answered(p, rank, id);
         if (c) end_coming(p, c, false);
-        else tell_holds(p->a, rank, id, false);
+        else tell_holds(p->a, rank, id, HARK_HOLDS_NOT, round);
     }
 }
 
@@ -273,12 +336,7 @@ static void opened(void *self, struct hark_connection *connection)
         hark_connection_own(connection, p);
     }
     p->opened = true;
-    while (p->wish) {
-        struct wish *w = p->wish;
-        p->wish = w->next;
-        say_about(p, HARK_A_GET, w->rank, w->id);
-        free(w);
-    }
+    say_wishes(p);
     send_on(p);
 }
 
@@ -326,24 +384,24 @@ static struct peer *peer_at(struct agent *a, const char *address)
 
 /* ---- what it is for -------------------------------------------------------------------------- */
 
-void hark_depot_copy(struct agent *a, uint32_t rank, uint64_t id, const char *address)
+void hark_depot_copy(
+    struct agent *a, uint32_t rank, uint64_t id, const char *address, uint32_t round)
 {
     struct peer *p = a->depot ? peer_at(a, address) : NULL;
-    if (p) begin_sending(p, rank, id);
+    if (p) begin_sending(p, rank, id, round);
 }
 
 void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address)
 {
     struct peer *p = a->depot ? peer_at(a, address) : NULL;
-    struct wish *w = p && !p->opened ? calloc(1, sizeof *w) : NULL;
-    if (p && p->opened) {
-        say_about(p, HARK_A_GET, rank, id);
-    } else if (w) {
-        *w = (struct wish){p->wish, rank, id};
-        p->wish = w;
-    } else {
+    struct wish *w = p ? calloc(1, sizeof *w) : NULL;
+    if (w == NULL) {
         a->image_came(a, rank, id, false);
+        return;
     }
+    *w = (struct wish){.next = p->wish, .rank = rank, .id = id};
+    p->wish = w;
+    say_wishes(p);
 }
 
 void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
@@ -354,12 +412,20 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
         (void)a->store->ops->drop(a->store, rank, id[i]);
 }
 
+void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above)
+{
+    uint64_t id[256];
+    const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;
+    for (int i = 0; i < n && i < 256; i++)
+        if (id[i] > above) (void)a->store->ops->drop(a->store, rank, id[i]);
+}
+
 void hark_depot_list(struct agent *a)
 {
     uint64_t id[256];
     for (uint32_t rank = 0; a->store && rank < a->job.ranks; rank++) {
         const int n = a->store->ops->list(a->store, rank, id, 256);
-        for (int i = 0; i < n && i < 256; i++) tell_holds(a, rank, id[i], true);
+        for (int i = 0; i < n && i < 256; i++) tell_holds(a, rank, id[i], HARK_HOLDS_WHOLE, 0);
     }
 }
 

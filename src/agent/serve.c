@@ -95,16 +95,20 @@ static void start(struct hosted *h, struct hark_agent_start *s, int status)
     free(s);
 }
 
-/* Asks the next of the agents that have its image. */
+/* Looks for its image at the next of the places where it is. */
 static void get_image(struct hosted *h)
 {
     struct hark_agent_start *s = h->waits;
-    if (s->from[h->tried]) {
-        hark_depot_get(h->a, h->slot, s->checkpoint, s->from[h->tried++]);
+    const char *from = s->from[h->tried];
+    const bool here = from && from[0] == 0 && hark_depot_has(h->a, h->slot, s->checkpoint);
+    if (from && from[0] == 0 && !here) from = s->from[++h->tried];
+    if (from && !here) {
+        h->tried++;
+        hark_depot_get(h->a, h->slot, s->checkpoint, from);
         return;
     }
     h->waits = NULL;
-    start(h, s, ENODATA);
+    start(h, s, here ? 0 : ENODATA);
 }
 
 static void image_came(struct agent *a, uint32_t rank, uint64_t id, bool whole)
@@ -133,8 +137,7 @@ static void on_start(struct agent *a, struct hark_control *m)
     }
     struct hosted *h = prepare(a, s->slot);
     const int status = hark_agent_journal(h);
-    if (status || s->checkpoint == 0 || a->store == NULL ||
-        hark_depot_has(a, s->slot, s->checkpoint)) {
+    if (status || s->checkpoint == 0 || a->store == NULL) {
         start(h, s, status);
         return;
     }
@@ -292,8 +295,10 @@ static void on_copy(struct agent *a, struct hark_control *m)
     size_t length;
     const char *text = hark_control_gets(m, &length);
     char address[HARK_HOST_NAME + 8];
+    const uint32_t round = hark_control_get32(m);
+    if (m->bad || rank >= a->job.ranks) return;
     snprintf(address, sizeof address, "%.*s", (int)length, text);
-    if (!m->bad && rank < a->job.ranks) hark_depot_copy(a, rank, id, address);
+    hark_depot_copy(a, rank, id, address, round);
 }
 
 static void on_drop(struct agent *a, struct hark_control *m)
@@ -301,6 +306,13 @@ static void on_drop(struct agent *a, struct hark_control *m)
     const uint32_t rank = hark_control_get32(m);
     const uint64_t below = hark_control_get64(m);
     if (!m->bad && rank < a->job.ranks) hark_depot_drop(a, rank, below);
+}
+
+static void on_undo(struct agent *a, struct hark_control *m)
+{
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t above = hark_control_get64(m);
+    if (!m->bad && rank < a->job.ranks) hark_depot_undo(a, rank, above);
 }
 
 static void end_on(struct agent *a)
@@ -347,6 +359,7 @@ void hark_agent_serve(struct agent *a, struct hark_control *m)
     case HARK_A_INPUT: feed(a, m); break;
     case HARK_A_COPY: on_copy(a, m); break;
     case HARK_A_DROP: on_drop(a, m); break;
+    case HARK_A_UNDO: on_undo(a, m); break;
     default: break;
     }
 }

@@ -31,7 +31,7 @@ struct hosted { /* a process of the job, if this host runs it */
     bool paused[HARK_PIPES];        /* the supervisor has no room for it */
     int journal;                    /* descriptor, over all incarnations on this host; -1: none */
     struct hark_agent_start *waits; /* to be started when its image is here; NULL: none */
-    uint32_t tried;                 /* of the agents that have it */
+    uint32_t tried;                 /* of the places where it is */
     struct hark_agent_input *input; /* of the one that runs; NULL: it is empty */
 };
 
@@ -102,10 +102,12 @@ void hark_agent_leave(struct agent *a, int status);
 bool hark_depot_open(struct agent *a, char error[256]);
 uint16_t hark_depot_port(const struct agent *a);
 bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id); /* whole? */
-void hark_depot_copy(struct agent *a, uint32_t rank, uint64_t id, const char *address);
+void hark_depot_copy(
+    struct agent *a, uint32_t rank, uint64_t id, const char *address, uint32_t round);
 /* Then a->image_came() */
 void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address);
 void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below);
+void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above);
 void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
 void hark_depot_close(struct agent *a);
 

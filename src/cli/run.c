@@ -58,10 +58,10 @@ void hark_cli_run_help(void)
         "(default: blocks,\n"
         "                          about the square root of N)\n"
         "  --transport T           how messages are carried (shm)\n"
-        "  --hostfile FILE         run on the hosts of FILE, lines HOST [slots=N]; else on those "
-        "of a "
-        "Slurm allocation,\n"
-        "                          or here\n"
+        "  --hostfile FILE         run on the hosts of FILE, lines HOST [slots=N] [rack=NAME]; "
+        "else on "
+        "those of a Slurm\n"
+        "                          allocation, or here\n"
         "  --launcher CMD          starts the agent of a host: its words, %h is the host's name "
         "(ssh; "
         "in Slurm srun)\n"
@@ -70,6 +70,8 @@ void hark_cli_run_help(void)
         "  --host-store DIR        keep checkpoints in DIR on each host, and a copy of each on "
         "another "
         "host\n"
+        "  --host-copies N         so many hosts have each checkpoint: N-1 of them may die at once "
+        "(2)\n"
         "  --interface NAME        the network interface, or its address, that agents connect to\n"
         "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
         "daly:MTBF: the best\n"
@@ -333,7 +335,8 @@ enum {
     SPARES,
     HOST_TIMEOUT,
     INTERFACE,
-    HOST_STORE
+    HOST_STORE,
+    HOST_COPIES
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -349,7 +352,8 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
     {"wdir", 1, NULL, WDIR}, {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER},
     {"spares", 1, NULL, SPARES}, {"host-timeout", 1, NULL, HOST_TIMEOUT},
-    {"interface", 1, NULL, INTERFACE}, {"host-store", 1, NULL, HOST_STORE}, {"env", 1, NULL, ENV},
+    {"interface", 1, NULL, INTERFACE}, {"host-store", 1, NULL, HOST_STORE},
+    {"host-copies", 1, NULL, HOST_COPIES}, {"env", 1, NULL, ENV},
     {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
@@ -387,6 +391,7 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case SPARES: return run_hosts_spares(&a->hosts, optarg);
     case HOST_TIMEOUT: return host_timeout(a, optarg);
     case HOST_STORE: a->o.host_store = optarg; return 0;
+    case HOST_COPIES: return run_hosts_copies(&a->hosts, optarg);
     case INTERFACE: a->hosts.interface = optarg; return 0;
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;

@@ -12,11 +12,13 @@
 #include "../agent/agent.h"
 #include "../control/transports.h"
 
-#define HOSTS_MAX     65536u
-#define DEFAULT_MS    5000u
-#define LAUNCH_MS     60000u
-#define LAUNCHER_MAX  64 /* words */
-#define HOST_LINE_MAX 65536
+#define HOSTS_MAX      65536u
+#define COPIES_MAX     8u
+#define DEFAULT_COPIES 2u
+#define DEFAULT_MS     5000u
+#define LAUNCH_MS      60000u
+#define LAUNCHER_MAX   64 /* words */
+#define HOST_LINE_MAX  65536
 
 /* Where a name is from, for messages. */
 struct source {
@@ -33,7 +35,8 @@ static int bad_host(const struct source *from, const char *expected, const char 
 
 /* ---- lists of names -------------------------------------------------------------------------- */
 
-static int add(struct run_hosts *h, const struct source *from, const char *name, uint32_t slots)
+static int add(
+    struct run_hosts *h, const struct source *from, const char *name, struct hark_run_host as)
 {
     if (strlen(name) >= HARK_HOST_NAME || name[0] == 0 || name[0] == '-')
         return bad_host(from, "the name of a host", name);
@@ -47,13 +50,14 @@ static int add(struct run_hosts *h, const struct source *from, const char *name,
     }
     char *copy = strdup(name);
     if (copy == NULL) return run_no_memory("hosts");
-    h->host[h->count++] = (struct hark_run_host){copy, slots};
+    as.name = copy;
+    h->host[h->count++] = as;
     return 0;
 }
 
 /* Numbers with as many digits as they are written with: 01-16. */
 static int add_range(struct run_hosts *h, const struct source *from, const char *text,
-    size_t length, const char *before, const char *behind, uint32_t slots)
+    size_t length, const char *before, const char *behind, struct hark_run_host as)
 {
     char name[2 * HARK_HOST_NAME], part[64];
     unsigned long first, last;
@@ -73,23 +77,24 @@ static int add_range(struct run_hosts *h, const struct source *from, const char 
     int status = 0;
     for (unsigned long i = first; status == 0 && i <= last; i++) {
         snprintf(name, sizeof name, "%s%0*lu%s", before, digits, i, behind);
-        status = add(h, from, name, slots);
+        status = add(h, from, name, as);
     }
     return status;
 }
 
 /* `text` is one name, or several by ranges in one pair of brackets. It is changed. */
-static int add_names(struct run_hosts *h, const struct source *from, char *text, uint32_t slots)
+static int add_names(
+    struct run_hosts *h, const struct source *from, char *text, struct hark_run_host as)
 {
     char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
     int status = 0;
-    if (open == NULL) return add(h, from, text, slots);
+    if (open == NULL) return add(h, from, text, as);
     if (close == NULL || strpbrk(close, "[") || strlen(text) >= HARK_HOST_NAME * 8u)
         return bad_host(from, "a range such as node[01-16]", text);
     *open = *close = 0;
     for (const char *at = open + 1; status == 0; at++) {
         const size_t length = strcspn(at, ",");
-        status = add_range(h, from, at, length, text, close + 1, slots);
+        status = add_range(h, from, at, length, text, close + 1, as);
         at += length;
         if (*at == 0) break;
     }
@@ -98,21 +103,42 @@ static int add_names(struct run_hosts *h, const struct source *from, char *text,
 
 /* ---- a file ---------------------------------------------------------------------------------- */
 
+/* The number of the rack of that name, from 1. Hosts that name none are one rack, 0. */
+static int take_rack(struct run_hosts *h, const char *name, uint32_t *rack)
+{
+    for (*rack = 1; *rack <= h->racks; ++*rack)
+        if (strcmp(h->rack[*rack - 1], name) == 0) return 0;
+    char **more = realloc(h->rack, (h->racks + 1) * sizeof *more);
+    if (more == NULL) return run_no_memory("racks");
+    h->rack = more;
+    if ((more[h->racks] = strdup(name)) == NULL) return run_no_memory("racks");
+    h->racks++;
+    return 0;
+}
+
+static int take_word(
+    struct run_hosts *h, const struct source *from, const char *word, struct hark_run_host *as)
+{
+    uint64_t n;
+    if (strncmp(word, "rack=", 5) == 0 && word[5]) return take_rack(h, word + 5, &as->rack);
+    if (strncmp(word, "slots=", 6) != 0 || !hark_cli_whole_number(word + 6, RANKS_MAX, &n) ||
+        n == 0)
+        return bad_host(from, "HOST [slots=N] [rack=NAME]", word);
+    as->slots = (uint32_t)n;
+    return 0;
+}
+
 static int take_line(struct run_hosts *h, const struct source *from, char *line)
 {
-    uint32_t slots = 0;
-    uint64_t n;
+    struct hark_run_host as = {0};
+    int status = 0;
     char *rest, *name;
     line[strcspn(line, "#\r\n")] = 0;
     name = strtok_r(line, " \t", &rest);
     if (name == NULL) return 0;
-    for (char *word; (word = strtok_r(NULL, " \t", &rest)) != NULL;) {
-        if (strncmp(word, "slots=", 6) != 0 || !hark_cli_whole_number(word + 6, RANKS_MAX, &n) ||
-            n == 0)
-            return bad_host(from, "HOST [slots=N]", word);
-        slots = (uint32_t)n;
-    }
-    return add_names(h, from, name, slots);
+    for (char *word; status == 0 && (word = strtok_r(NULL, " \t", &rest)) != NULL;)
+        status = take_word(h, from, word, &as);
+    return status ? status : add_names(h, from, name, as);
 }
 
 static int read_hosts(struct run_hosts *h)
@@ -127,14 +153,15 @@ static int read_hosts(struct run_hosts *h)
     for (ssize_t n; status == 0 && (n = getline(&line, &room, f)) >= 0;) {
         from.line++;
         if (n > HOST_LINE_MAX || strlen(line) != (size_t)n)
-            status = bad_host(&from, "HOST [slots=N]", "what is no text");
+            status = bad_host(&from, "HOST [slots=N] [rack=NAME]", "what is no text");
         else status = take_line(h, &from, line);
     }
     if (status == 0 && ferror(f)) status = bad("--hostfile: %s: %s", h->file, strerror(errno));
     free(line);
     fclose(f);
     if (status == 0 && h->count == 0)
-        status = bad("--hostfile: %s: expected lines HOST [slots=N], found none", h->file);
+        status =
+            bad("--hostfile: %s: expected lines HOST [slots=N] [rack=NAME], found none", h->file);
     return status;
 }
 
@@ -169,7 +196,7 @@ static int read_slurm(struct run_hosts *h, const char *list)
         depth += (*at == '[') - (*at == ']');
         if (!end && (*at != ',' || depth)) continue;
         *at = 0;
-        status = add_names(h, &from, name, 0);
+        status = add_names(h, &from, name, (struct hark_run_host){0});
         name = at + 1;
         if (end) break;
     }
@@ -259,6 +286,10 @@ static int suits(struct run_arguments *a)
     if (a->o.host_store && a->o.host_store[0] != '/')
         return bad("--host-store: expected a whole path, such as /var/tmp/hark, found \"%s\"",
             a->o.host_store);
+    if (h->copies > h->count)
+        return bad("--host-copies: expected at most the %u hosts, found %u", h->count, h->copies);
+    if (h->copies && a->o.host_store == NULL)
+        return bad("--host-copies needs --host-store DIR, where each host has them");
     if (a->o.host_store && a->o.incremental)
         return bad("--incremental cannot be used with --host-store, whose checkpoints are copied "
                    "one by one");
@@ -280,10 +311,10 @@ int run_hosts_complete(struct run_arguments *a)
     const bool slurm = job && nodes && many && atoi(many) > 1;
     int status = 0;
     if (h->file == NULL && !slurm) {
-        if (h->spares || h->launcher || h->timeout_ms || h->interface || a->o.host_store)
-            return bad("--spares, --launcher, --host-timeout, --host-store and --interface need "
-                       "--hostfile FILE, or a "
-                       "Slurm allocation of several nodes");
+        if (h->spares || h->launcher || h->timeout_ms || h->interface || h->copies ||
+            a->o.host_store)
+            return bad("--spares, --launcher, --host-timeout, --host-store, --host-copies and "
+                       "--interface need --hostfile FILE, or a Slurm allocation of several nodes");
         return 0;
     }
     status = h->file ? read_hosts(h) : read_slurm(h, nodes);
@@ -294,6 +325,7 @@ int run_hosts_complete(struct run_arguments *a)
     a->o.host = h->host;
     a->o.hosts = h->count;
     a->o.spares = h->spares;
+    a->o.host_copies = h->copies ? h->copies : DEFAULT_COPIES;
     a->o.launcher = h->launcher;
     a->o.host_timeout_ms = h->timeout_ms ? h->timeout_ms : DEFAULT_MS;
     a->o.launch_ms = LAUNCH_MS;
@@ -319,8 +351,20 @@ int run_hosts_spares(struct run_hosts *h, const char *text)
     return 0;
 }
 
+int run_hosts_copies(struct run_hosts *h, const char *text)
+{
+    uint64_t n;
+    if (!hark_cli_whole_number(text, COPIES_MAX, &n) || n == 0)
+        return bad("--host-copies: expected 1 to %u hosts that have each checkpoint, found \"%s\"",
+            COPIES_MAX, text);
+    h->copies = (uint32_t)n;
+    return 0;
+}
+
 void run_hosts_free(struct run_hosts *h)
 {
+    for (uint32_t i = 0; i < h->racks; i++) free(h->rack[i]);
+    free(h->rack);
     for (uint32_t i = 0; i < h->count; i++) free((void *)(uintptr_t)h->host[i].name);
     free(h->host);
     free(h->launcher);

@@ -14,10 +14,12 @@
 struct run_hosts { /* as the options have them; all zero: none */
     const char *file, *interface;
     uint64_t timeout_ms;
-    uint32_t spares;
+    uint32_t spares, copies;
     char **launcher, *launcher_text;
     struct hark_run_host *host;
     uint32_t count;
+    char **rack; /* names that were given */
+    uint32_t racks;
 };
 
 struct run_arguments {
@@ -47,6 +49,7 @@ int run_add_kill(struct run_arguments *a, uint32_t rank, uint64_t at, bool chanc
 /* run_hosts.c: 0, or an exit status after one line on stderr. */
 int run_hosts_launcher(struct run_hosts *h, const char *text);
 int run_hosts_spares(struct run_hosts *h, const char *text);
+int run_hosts_copies(struct run_hosts *h, const char *text);
 /* The hosts of the job, if it has several: from --hostfile, or a Slurm allocation. */
 int run_hosts_complete(struct run_arguments *a);
 void run_hosts_free(struct run_hosts *h);

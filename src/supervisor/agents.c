@@ -171,7 +171,10 @@ static void on_ready(struct host *h, struct hark_control *m)
     h->board = (int)hark_control_get32(m);
     h->store = (int)hark_control_get32(m);
     h->ready = !m->bad && h->directory && h->spill && h->store_path;
-    if (h->ready && h->was_ready) hark_sup_say("host %s is back, as a spare one", h->name);
+    if (h->ready && h->was_ready) {
+        hark_sup_say("host %s is back, as a spare one", h->name);
+        hark_sup_copies_none(h);
+    }
     h->s->came_up += h->ready && !h->was_ready;
     h->was_ready |= h->ready;
 }
@@ -220,8 +223,8 @@ static void on_holds(struct host *h, struct hark_control *m)
 {
     const uint32_t rank = hark_control_get32(m);
     const uint64_t id = hark_control_get64(m);
-    const bool whole = hark_control_get32(m);
-    if (!m->bad) hark_sup_holds(h, rank, id, whole);
+    const uint32_t whole = hark_control_get32(m), round = hark_control_get32(m);
+    if (!m->bad) hark_sup_holds(h, rank, id, whole, round);
 }
 
 /* It ends, and its connection with it, when it knows that all it has said has come. */

@@ -1,8 +1,9 @@
 /* copies.c: which host has which image, when images lie on the hosts' own disks (--host-store).
  *
- * A process writes its images to its own host. Before a checkpoint is decided each of them must lie
- * on another host too, as long as another one lives: so no death of one host takes both. What is
- * asked for and has not come after a while is asked for again, of another host.
+ * A process writes its images to its own host. Before a checkpoint is decided as many hosts must
+ * have each of them as --host-copies says, as long as so many live: so no death of fewer hosts
+ * takes all. holders.c says which. What is asked for and has not come after a while is asked for
+ * again, of another host.
  */
 #include "internal.h"
 
@@ -18,7 +19,7 @@ struct hark_holding {
     struct host *host;
 };
 
-struct hark_wave_waiting { /* a checkpoint that is decided when all its images lie on two hosts */
+struct hark_wave_waiting { /* a checkpoint that is decided when all its copies are there */
     struct hark_wave_waiting *next;
     struct child *said; /* by whom */
     struct hark_fact fact;
@@ -35,12 +36,25 @@ static bool has(const struct hark_holdings *x, const struct host *h, uint64_t id
     return false;
 }
 
-void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, bool whole)
+/* Forgets who has image `id`: all, or only that one. */
+static void forget(struct hark_holdings *x, uint64_t id, const struct host *only)
+{
+    for (uint32_t i = 0; i < x->count;)
+        if (x->at[i].id == id && (only == NULL || x->at[i].host == only))
+            x->at[i] = x->at[--x->count];
+        else i++;
+}
+
+void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, uint32_t round)
 {
     struct supervisor *s = h->s;
     if (s->holdings == NULL || rank >= s->o->ranks || h->lost) return;
+    /* What a host that was dead lists may be of checkpoints that were undone meanwhile. */
+    if (h->was_ready && !h->ready) return;
     struct hark_holdings *x = &s->holdings[rank];
-    if (whole && !has(x, h, id)) {
+    if (whole == HARK_HOLDS_GONE) forget(x, id, h);
+    if (round && round != x->round) return;
+    if (whole == HARK_HOLDS_WHOLE && !has(x, h, id)) {
         struct hark_holding *more = realloc(x->at, (x->count + 1) * sizeof *more);
         if (more == NULL) {
             hark_sup_no_memory(s, "what hosts have");
@@ -77,7 +91,10 @@ static uint32_t copies_of(const struct supervisor *s, uint32_t rank, uint64_t id
 uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address)
 {
     const struct supervisor *s = c->s;
+    static char here[] = "";
     uint32_t count = 0;
+    if (s->holdings && c->rank < s->o->ranks && has(&s->holdings[c->rank], c->host, id))
+        address[count++] = here;
     for (uint32_t i = 0; s->holdings && c->rank < s->o->ranks && i < s->holdings[c->rank].count;
          i++) {
         struct hark_holding *x = &s->holdings[c->rank].at[i];
@@ -102,12 +119,24 @@ static int verify(struct hark_store *store, uint32_t rank, uint64_t id)
 
 static const struct hark_store_ops ops = {.name = "hosts", .verify = verify};
 
+static bool make_ring(struct supervisor *s)
+{
+    const uint32_t hosts = s->o->hosts;
+    uint32_t *numbers = calloc(hosts, 2 * sizeof *numbers);
+    uint8_t *bytes = calloc(hosts, 2);
+    s->holders = (struct hark_holders){hosts, numbers, numbers + hosts, bytes, bytes + hosts};
+    if (numbers == NULL || bytes == NULL) return false;
+    for (uint32_t i = 0; i < hosts; i++) /* the number of its first host */
+        while (s->o->host[numbers[i]].rack != s->o->host[i].rack) numbers[i]++;
+    return hark_holders_ring(&s->holders);
+}
+
 bool hark_sup_copies_open(struct supervisor *s)
 {
     if (s->o->host_store == NULL) return true;
     s->copies.ops = &ops;
     s->holdings = calloc(s->o->ranks, sizeof *s->holdings);
-    if (s->holdings) return true;
+    if (s->holdings && make_ring(s)) return true;
     hark_sup_say("no memory for a job");
     return false;
 }
@@ -116,6 +145,8 @@ void hark_sup_copies_close(struct supervisor *s)
 {
     for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++) free(s->holdings[r].at);
     free(s->holdings);
+    free(s->holders.rack);
+    free(s->holders.flags);
     while (s->waves) {
         struct hark_wave_waiting *w = s->waves;
         s->waves = w->next;
@@ -126,19 +157,36 @@ void hark_sup_copies_close(struct supervisor *s)
 /* ---- waves that wait for copies ---------------------------------------------------------------
  */
 
-/* The n-th living host behind `h`, in the ring of all; NULL: there is no other one. */
-static struct host *partner_of(const struct supervisor *s, const struct host *h, uint32_t n)
+static bool can_hold(const struct host *h)
 {
-    uint32_t others = 0;
-    for (uint32_t i = 0; i < s->o->hosts; i++)
-        others += &s->host[i] != h && s->host[i].ready && !s->host[i].lost && s->host[i].depot;
-    if (others == 0) return NULL;
-    n %= others;
-    for (uint32_t i = h->number + 1;; i++) {
-        struct host *x = &s->host[i % s->o->hosts];
-        if (x == h || !x->ready || x->lost || !x->depot) continue;
-        if (n-- == 0) return x;
+    return h->ready && !h->lost && h->depot;
+}
+
+/* Describes all hosts as they are to an image of `rank`. *kin: whose kin were found last; of one
+ * wave there may be many ranks, and of its clusters few. */
+static void describe(struct supervisor *s, uint32_t rank, uint64_t id, uint32_t *kin)
+{
+    const bool same = *kin < s->o->ranks && hark_service_mates(core_of(s), *kin, rank);
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        const uint8_t kept = same ? s->holders.flags[i] & HARK_HOLDERS_KIN : 0;
+        s->holders.flags[i] = kept | (can_hold(&s->host[i]) ? HARK_HOLDERS_LIVES : 0);
     }
+    for (uint32_t i = 0; i < s->holdings[rank].count; i++) {
+        const struct hark_holding *x = &s->holdings[rank].at[i];
+        if (x->id == id) s->holders.flags[x->host->number] |= HARK_HOLDERS_HAS;
+    }
+    for (uint32_t r = 0; !same && r < s->o->ranks; r++)
+        if (s->child[r].host && hark_service_mates(core_of(s), r, rank))
+            s->holders.flags[s->child[r].host->number] |= HARK_HOLDERS_KIN;
+    *kin = rank;
+}
+
+static void say_one_rack(struct supervisor *s)
+{
+    if (s->rack_said || !hark_holders_one_rack(&s->holders)) return;
+    s->rack_said = true;
+    hark_sup_say("all hosts that live are in one rack: with it all copies of checkpoints would be "
+                 "lost");
 }
 
 static bool is_of(const struct supervisor *s, const struct hark_wave_waiting *w, uint32_t rank)
@@ -146,25 +194,66 @@ static bool is_of(const struct supervisor *s, const struct hark_wave_waiting *w,
     return hark_service_same_wave(core_of(s), rank, w->fact.rank);
 }
 
-/* Asks for each copy that is missing; how many that are. */
-static uint32_t ask(struct supervisor *s, struct hark_wave_waiting *w, bool say)
+/* How many hosts are to have each image, as few as live. */
+static uint32_t needed(struct supervisor *s)
 {
-    uint32_t missing = 0;
-    for (uint32_t r = 0; r < s->o->ranks; r++) {
-        struct host *from = NULL;
-        if (!is_of(s, w, r) || copies_of(s, r, w->fact.id, &from) >= 2) continue;
-        struct host *to = from ? partner_of(s, from, w->rounds) : NULL;
-        if (to == NULL) continue; /* nobody can have one more */
-        missing++;
-        if (!say) continue;
+    uint32_t living = 0;
+    for (uint32_t i = 0; i < s->o->hosts; i++) living += can_hold(&s->host[i]);
+    return living < s->o->host_copies ? living : s->o->host_copies;
+}
+
+/* Asks for as many copies of its image as are missing. */
+static void ask(
+    struct supervisor *s, const struct hark_wave_waiting *w, uint32_t rank, uint32_t *kin)
+{
+    struct host *from = NULL;
+    const uint32_t have = copies_of(s, rank, w->fact.id, &from), want = needed(s);
+    if (from == NULL) return; /* it is lost: so is its process, and then the wave */
+    describe(s, rank, w->fact.id, kin);
+    say_one_rack(s);
+    for (uint32_t n = have; n < want; n++) {
+        const uint32_t to =
+            hark_holders_next(&s->holders, s->child[rank].host->number, n == have ? w->rounds : 0);
+        if (to == HARK_HOLDERS_NONE) return;
+        s->holders.flags[to] |= HARK_HOLDERS_HAS;
         struct hark_control m;
         hark_control_begin(&m, HARK_A_COPY);
-        hark_control_put32(&m, r);
+        hark_control_put32(&m, rank);
         hark_control_put64(&m, w->fact.id);
-        hark_control_puts(&m, to->depot, strlen(to->depot));
+        hark_control_puts(&m, s->host[to].depot, strlen(s->host[to].depot));
+        hark_control_put32(&m, s->holdings[rank].round);
         hark_sup_host_say(from, &m);
     }
-    return missing;
+}
+
+/* Are copies missing? Of an image that is lost there will be none. */
+static bool lacks(struct supervisor *s, const struct hark_wave_waiting *w)
+{
+    const uint32_t want = needed(s);
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        const uint32_t have = is_of(s, w, r) ? copies_of(s, r, w->fact.id, NULL) : 0;
+        if (have && have < want) return true;
+    }
+    return false;
+}
+
+static void ask_all(struct supervisor *s, const struct hark_wave_waiting *w)
+{
+    const uint32_t want = needed(s);
+    uint32_t kin = UINT32_MAX;
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (is_of(s, w, r) && copies_of(s, r, w->fact.id, NULL) < want) ask(s, w, r, &kin);
+}
+
+/* Each has just written its own. A checkpoint of the same number that was undone may have left
+ * copies, or have some on their way: they are none of this one. */
+static void begin_round(struct supervisor *s, uint32_t rank, uint64_t id)
+{
+    struct hark_holdings *x = &s->holdings[rank];
+    forget(x, id, NULL);
+    x->round++;
+    if (s->child[rank].host)
+        hark_sup_holds(s->child[rank].host, rank, id, HARK_HOLDS_WHOLE, x->round);
 }
 
 bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact)
@@ -173,12 +262,13 @@ bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact)
     struct hark_wave_waiting *w = s->holdings ? calloc(1, sizeof *w) : NULL, **at = &s->waves;
     if (w == NULL) return false;
     *w = (struct hark_wave_waiting){.said = c, .fact = *fact, .asked = hark_lease_now()};
-    for (uint32_t r = 0; r < s->o->ranks; r++) /* each has written its own */
-        if (is_of(s, w, r) && s->child[r].host) hark_sup_holds(s->child[r].host, r, fact->id, true);
-    if (ask(s, w, true) == 0) {
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (is_of(s, w, r)) begin_round(s, r, fact->id);
+    if (!lacks(s, w)) {
         free(w);
         return false;
     }
+    ask_all(s, w);
     while (*at) at = &(*at)->next; /* in the order in which they were said */
     *at = w;
     return true;
@@ -188,7 +278,7 @@ bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fac
 {
     for (struct hark_wave_waiting **at = &s->waves; *at; at = &(*at)->next) {
         struct hark_wave_waiting *w = *at;
-        if (ask(s, w, false)) continue;
+        if (lacks(s, w)) continue;
         *c = w->said;
         *fact = w->fact;
         *at = w->next;
@@ -222,8 +312,41 @@ void hark_sup_waves_look(struct supervisor *s)
         if (now - w->asked < patience) continue;
         w->asked = now;
         w->rounds++;
-        (void)ask(s, w, true);
+        ask_all(s, w);
         s->waves_due = true; /* perhaps nobody can have one any more */
+    }
+}
+
+/* They go back: what was written behind their checkpoints is undone. Other images will bear these
+ * numbers. */
+void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
+{
+    for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++) {
+        struct hark_holdings *x = &s->holdings[r];
+        for (uint32_t i = 0; member[r] && i < x->count;) {
+            if (x->at[i].id <= s->child[r].checkpoint) {
+                i++;
+                continue;
+            }
+            struct hark_control m;
+            hark_control_begin(&m, HARK_A_UNDO);
+            hark_control_put32(&m, r);
+            hark_control_put64(&m, s->child[r].checkpoint);
+            hark_sup_host_say(x->at[i].host, &m);
+            x->at[i] = x->at[--x->count];
+        }
+    }
+}
+
+/* It was dead meanwhile, and what it has may be undone. */
+void hark_sup_copies_none(struct host *h)
+{
+    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++) {
+        struct hark_control m;
+        hark_control_begin(&m, HARK_A_UNDO);
+        hark_control_put32(&m, r);
+        hark_control_put64(&m, 0);
+        hark_sup_host_say(h, &m);
     }
 }
 

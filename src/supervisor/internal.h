@@ -46,6 +46,7 @@
  *       status_message.c how a job stands, as bytes
  *       http.c           requests, and the heads of answers
  *       address.c        where metrics can be asked for
+ *       holders.c        which hosts are to hold an image
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H
@@ -62,6 +63,7 @@
 #include "../control/board.h"
 #include "../control/control.h"
 #include "address.h"
+#include "holders.h"
 #include "inquiry.h"
 #include "output.h"
 #include "keeper.h"
@@ -112,6 +114,7 @@ struct host { /* another one than ours, and its agent */
 struct hark_holdings { /* which host has which image of a rank */
     struct hark_holding *at;
     uint32_t count;
+    uint32_t round; /* of copies: what comes late of an earlier one is of no checkpoint any more */
 };
 
 struct child { /* a process of the job, over all its incarnations */
@@ -241,6 +244,8 @@ struct supervisor {
     char *here;                      /* our working directory, with hosts */
     struct hark_store copies;        /* with --host-store: the images that lie on hosts */
     struct hark_holdings *holdings;  /* of each rank; NULL without it */
+    struct hark_holders holders;     /* of each host */
+    bool rack_said;                  /* all hosts that live are in one */
     struct hark_wave_waiting *waves; /* that wait for copies, in the order in which they were said
                                       */
     bool waves_due;                  /* one of them may wait no more */
@@ -403,13 +408,13 @@ void hark_sup_agents_close(struct supervisor *s); /* nothing of the job is left 
 bool hark_sup_place(struct child *c);
 
 /* copies.c */
-#define HARK_SUP_HOLDERS 8
+#define HARK_SUP_HOLDERS 10
 bool hark_sup_copies_open(struct supervisor *s); /* false after a line */
 void hark_sup_copies_close(struct supervisor *s);
-void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, bool whole); /* or could not get it
-                                                                              */
+/* What its agent says: HARK_HOLDS_*. `round` of a copy that was asked for; 0: of none. */
+void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, uint32_t round);
 void hark_sup_holds_nothing(struct host *h);
-/* Where else its image is: how many addresses, at most HARK_SUP_HOLDERS. */
+/* Where its image is, as START has it: how many places, at most HARK_SUP_HOLDERS. */
 uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address);
 /* A wave is said to be decided by `c`: true if it waits for copies first. */
 bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact);
@@ -417,6 +422,8 @@ bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact);
 bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fact *fact);
 void hark_sup_waves_drop(struct supervisor *s, const uint8_t *member);
 void hark_sup_waves_look(struct supervisor *s); /* from time to time: asks again */
+void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member);
+void hark_sup_copies_none(struct host *h); /* it is back */
 void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact);
 
 /* alive.c */

@@ -127,6 +127,7 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
 static void announce_back(struct supervisor *s, const uint8_t *member)
 {
     hark_sup_waves_drop(s, member);
+    hark_sup_copies_undo(s, member);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         s->child[r].restarts += member[r] != 0;
         if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
@@ -202,14 +203,15 @@ static bool resume(struct supervisor *s)
         return false;
     }
     bool ok = chosen(s, hark_keeper_resume(s->keeper, s->count > s->o->ranks), member);
-    free(member);
     if (ok && hark_keeper_commit(s->keeper) < 0) {
         hark_sup_say("%s", hark_keeper_error(s->keeper));
         hark_sup_end(s, 2);
         ok = false;
     }
+    if (ok) hark_sup_copies_undo(s, member);
     if (ok) hark_sup_trace_failed(s);
     if (ok) hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0));
+    free(member);
     return ok;
 }
 

@@ -31,6 +31,7 @@ struct hark_run_host {
     const char *name; /* as launchers know it */
     uint32_t slots;   /* ranks that it is to run, in the order of hosts; a spare one: 0, or that it
                          can */
+    uint32_t rack;    /* any number, the same for those that may die together */
 };
 
 struct hark_run_options {
@@ -81,9 +82,10 @@ struct hark_run_options {
     /* Several hosts need a store that all of them see. */
     const struct hark_run_host *host; /* NULL: all processes run here, without an agent */
     uint32_t hosts;
-    const char *host_store; /* a directory on each host, on its own disk: images lie there, and a
-                             * copy of each on another host. Then the store is only for the record
+    const char *host_store; /* a directory on each host, on its own disk: images lie there, and
+                             * copies of each on other hosts. Then the store is only for the record
                              * of failures. NULL: images are in the store */
+    uint32_t host_copies;   /* so many hosts are to have each image, 1 .. 8 */
     uint32_t spares;        /* so many of them, the last, run nothing until another one dies */
     char *const *launcher;  /* words; "%h" in them is the host's name. Without any %h it starts the
                              * agents of all hosts at once. NULL behind the last */

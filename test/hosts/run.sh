@@ -163,12 +163,12 @@ tested=("$hark" run) words='hark run'
 printf 'h1\nh1\n' >twice
 refused "twice:2: expected each host once, found \"h1\"" -n 2 --hostfile twice --store s -- true
 printf 'h1 slot=2\n' >slot
-refused 'slot:1: expected HOST [slots=N], found "slot=2"' -n 2 --hostfile slot --store s -- true
+refused 'slot:1: expected HOST [slots=N] [rack=NAME], found "slot=2"' -n 2 --hostfile slot --store s -- true
 printf 'h[1-x]\n' >range
 refused 'range:1: expected a range such as node[01-16], found "1-x"' -n 2 --hostfile range --store s -- true
 refused 'several hosts need --host-store DIR, on the disk of each, or --store DIR, which all of them see' -n 2 --hostfile "$shared/hosts" -- true
 printf '# nobody\n\n' >empty
-refused '--hostfile: empty: expected lines HOST [slots=N], found none' -n 2 --hostfile empty --store s -- true
+refused '--hostfile: empty: expected lines HOST [slots=N] [rack=NAME], found none' -n 2 --hostfile empty --store s -- true
 printf 'h1 slots=1\nh2 slots=1\n' >two
 refused '-n: expected at most 2 processes, as many as the hosts have slots, found 3' -n 3 --hostfile two --store s -- true
 refused '--spares: expected fewer than the 2 hosts, found 2' -n 2 --hostfile two --spares 2 --store s -- true

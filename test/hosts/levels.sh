@@ -1,0 +1,85 @@
+#!/bin/bash
+# Levels of checkpoints on pretend hosts: copies in other racks, on more than two hosts, and images that are damaged at one level.
+# levels.sh HARK EXAMPLES
+set -u
+hark=$(readlink -f "$1") examples=$(readlink -f "$2")
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/hosts.sh"
+hosts_enter "$@"
+hosts_allowed || exit 77
+. "$here/../shell.sh"
+export HOSTS_SEEN="$here $(dirname "$(dirname "$(dirname "$hark")")")" # also where /tmp is
+hosts_begin 4 2>err
+is 'four hosts begin' 0 $?
+[ $failed = 0 ] || finish || exit
+shared=$HARK_HOSTS/shared steps=4000
+"$hark" run -n 4 -- "$examples/heat2d" 256 $steps >right 2>/dev/null
+is 'the answer here' 1 "$(grep -c digest right)"
+
+begin() { # lines of the hostfile; options: a run of four processes begins on h1; its output is in out
+  local h
+  for h in h1 h2 h3 h4; do power_on $h; done
+  rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark out err
+  printf "$1" >"$shared/hosts"; shift
+  on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --host-store /local/hark \
+    --interval 50ms --host-timeout 2s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null &
+  run=$!
+}
+names() { (cd "$HARK_HOSTS/$2" && ls local/hark/*/r"$1" 2>/dev/null | grep '^[0-9]'); } # RANK HOST: images of a rank on a host
+lies_on() { # RANK HOST...: an image of the rank lies on these hosts, and of these only
+  local rank=$1 h found=''; shift
+  for h in h1 h2 h3 h4; do [ -z "$(names "$rank" $h)" ] || found+=" $h"; done
+  [ "$found" = " $*" ]
+}
+ends_right() { # what: the run ends with the right answer
+  wait $run
+  is "$1: status" 0 $?
+  is "$1: answer" "$(cat right)" "$(cat out)"
+}
+says() { grep -q -- "$1" err; }
+
+# Racks: h1 and h2 are in one, h3 and h4 in the other. A whole rack dies, but for the host of hark run.
+begin 'h1 slots=1 rack=a\nh2 slots=1 rack=a\nh[3-4] slots=1 rack=b\n'
+holds 'racks: of h1' until_true 20 lies_on 0 h1 h3
+holds 'racks: of h2' until_true 20 lies_on 1 h2 h4
+holds 'racks: of h3' until_true 20 lies_on 2 h2 h3
+holds 'racks: of h4' until_true 20 lies_on 3 h1 h4
+power_cut h3; power_cut h4
+ends_right 'a rack dies'
+is 'a rack dies: two processes' 2 "$(grep -c '^hark: rank [0-9]* died' err)"
+is 'one rack is left: it is said once' 1 "$(grep -c 'all hosts that live are in one rack' err)"
+
+begin 'h1 slots=1 rack=a\nh2 slots=1 rack=a\nh[3-4] slots=1 rack=b\n'
+holds 'one host of each rack: it runs' until_true 20 lies_on 1 h2 h4
+holds 'one host of each rack: copies of h3' until_true 20 lies_on 2 h2 h3
+power_cut h2; power_cut h3 # rank 2 has an image there and there, rank 1 not
+wait $run
+is 'both holders of an image die: status' 1 $?
+holds 'both holders of an image die: it is said' says 'rank 2 can not go back, .* lies on no host that lives'
+
+begin 'h1 slots=1\nh[2-4] slots=1\n' --host-copies 3
+holds 'three copies: of h2' until_true 20 lies_on 1 h2 h3 h4
+holds 'three copies: of h3' until_true 20 lies_on 2 h1 h3 h4
+power_cut h2; power_cut h3
+ends_right 'three copies, two hosts die at once'
+
+# Its own image is damaged, and then its host's copy is taken from another one.
+spoil() { # RANK HOST: the images of that rank on that host are damaged
+  local image
+  for image in "$HARK_HOSTS/$2"/local/hark/*/r"$1"/[0-9]*; do printf spoilt | dd of="$image" bs=1 seek=200 conv=notrunc 2>/dev/null; done
+}
+begin 'h1 slots=1\nh[2-3] slots=1\nh4 slots=1\n' --host-copies 3 --interval 1500ms
+holds 'a damaged copy: it runs' until_true 20 lies_on 1 h2 h3 h4
+spoil 1 h3
+power_cut h2
+ends_right 'a damaged copy'
+holds 'a damaged copy: the damage is said' says 'host h3: image .*r1/[0-9]*: .*; another copy of it is looked for'
+
+tested=("$hark" run) words='hark run'
+printf 'h1 rack=\n' >rack
+refused 'rack:1: expected HOST [slots=N] [rack=NAME], found "rack="' -n 2 --hostfile rack --store s -- true
+printf 'h1\nh2\n' >two
+refused '--host-copies: expected 1 to 8 hosts that have each checkpoint, found "0"' -n 2 --hostfile two --host-store /x --host-copies 0 -- true
+refused '--host-copies: expected at most the 2 hosts, found 3' -n 2 --hostfile two --host-store /x --host-copies 3 -- true
+refused '--host-copies needs --host-store DIR, where each host has them' -n 2 --hostfile two --store s --host-copies 2 -- true
+finish
