@@ -75,6 +75,11 @@ struct hark_store_ops {
 int hark_store_open_directory(struct hark_store **s, const char *path, const char *job,
     uint32_t ranks, bool fresh, char error[256]);
 
+/* Puts an image that another directory store of the job has written whole into a directory store,
+ * as write() does, with the bytes of the file `fd` from its beginning; they are verified first.
+ * HARK_S_EDAMAGED; else as write(). */
+int hark_store_import(struct hark_store *s, uint32_t rank, uint64_t id, int fd);
+
 /* ---- images by blocks ----------------------------------------------------------------------- */
 
 enum hark_compression {

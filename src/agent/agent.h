@@ -39,6 +39,8 @@
  *     BEAT      n u64, clock u64: it lives; a mention
  *     HOLDS     rank u32, id u64, whole u32, round u32: the image is in the host's own store now
  *               (HARK_HOLDS_WHOLE), or not; round is that of COPY, 0: it was not asked for by one
+ *     FLUSHED   rank u32, id u64, number u32, status u32, line string: the answer to FLUSH
+ *               (enum hark_agent_flushed); line says why not
  *     FILE      name string, offset u64, bytes: a file of the job's directory, on END
  *     SAY       line string
  *     OVER      all processes here were ended, by the lease or a signal; the agent ends
@@ -59,6 +61,9 @@
  *     DROP      rank u32, below u64: no copies of images before that one are needed
  *     UNDO      rank u32, above u64: images behind that one are of no use, their checkpoints were
  *               undone
+ *     FLUSH     rank u32, id u64, number u32: the image is to be put into the store that all share
+ *     SWEEP     rank u32, count u32, ids u64: of the images of the rank up to the last of
+ *               these only these are to be there
  *     END       files u32, finished u32: kills all, sends its files if that is 1, cleans up (its
  *               own store too if the job has finished), and says DONE
  *   agent -> agent
@@ -97,6 +102,7 @@ enum hark_agent_type {
     HARK_A_OVER,
     HARK_A_HOLDS,
     HARK_A_TOOK,
+    HARK_A_FLUSHED,
     HARK_A_JOB = 32,
     HARK_A_START,
     HARK_A_TELL,
@@ -112,16 +118,27 @@ enum hark_agent_type {
     HARK_A_SEEK,
     HARK_A_INPUT,
     HARK_A_UNDO,
+    HARK_A_FLUSH,
+    HARK_A_SWEEP,
     HARK_A_PUT = 64,
     HARK_A_GET,
     HARK_A_NONE
 };
 
 enum hark_agent_holds {
-    HARK_HOLDS_NOT = 0,   /* a copy could not be made */
-    HARK_HOLDS_WHOLE = 1, /* it is there */
-    HARK_HOLDS_GONE = 2   /* it is there no more, or damaged */
+    HARK_HOLDS_NOT = 0,     /* a copy could not be made */
+    HARK_HOLDS_WHOLE = 1,   /* it is there */
+    HARK_HOLDS_GONE = 2,    /* it is there no more, or damaged */
+    HARK_HOLDS_UNSHARED = 3 /* the store that all share does not have it whole */
 };
+
+enum hark_agent_flushed {
+    HARK_FLUSHED_NOT = 0,
+    HARK_FLUSHED = 1,
+    HARK_FLUSHED_NONE = 2 /* the host had no such image any more */
+};
+
+#define HARK_AGENT_SHARED "store" /* a place of an image: the store that all share */
 
 /* The job, as an agent is told of it. Strings of one that was read point into the message. */
 struct hark_agent_job {
@@ -136,6 +153,7 @@ struct hark_agent_job {
     uint32_t journals;  /* where processes keep their readings: 0 nowhere, 1 in the store, 2 in
                            memory */
     uint32_t belongs;   /* the store is of an earlier run */
+    uint32_t shared;    /* images go from host_store to store too */
     uint32_t lease_ms;  /* so long after its last answered BEAT it ends all, see lease.h */
     uint64_t ignored;   /* a bit for each signal that processes ignore from their start */
     char **environment; /* of all processes; NULL behind the last; owned */
@@ -147,7 +165,8 @@ void hark_agent_job_free(struct hark_agent_job *job);
 
 /* Of the program: all but inherited and ignored; of input only whether there is one (not -1): its
  * pipe is the agent's. The process begins from image `checkpoint` (0: none), which is to be had
- * from these places, the best first: "" is the host's own store, and others are addresses of agents. */
+ * from these places, the best first: "" is the host's own store, HARK_AGENT_SHARED the one that all
+ * share, and others are addresses of agents. */
 void hark_agent_put_start(struct hark_control *m, uint32_t slot,
     const struct hark_local_program *program, uint64_t checkpoint, char *const *from);
 /* The strings are owned by the result; hark_agent_start_free(). */

@@ -89,6 +89,11 @@ static void tell_holds(
     if (round == 0) a->image_came(a, rank, id, whole == HARK_HOLDS_WHOLE);
 }
 
+void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole)
+{
+    tell_holds(a, rank, id, whole, 0);
+}
+
 /* A damaged one is removed: it shall not be taken for a copy again. */
 bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id)
 {
@@ -393,6 +398,10 @@ void hark_depot_copy(
 
 void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address)
 {
+    if (strcmp(address, HARK_AGENT_SHARED) == 0) {
+        hark_shared_get(a, rank, id);
+        return;
+    }
     struct peer *p = a->depot ? peer_at(a, address) : NULL;
     struct wish *w = p ? calloc(1, sizeof *w) : NULL;
     if (w == NULL) {

@@ -81,19 +81,25 @@ static bool make_board(struct agent *a, char error[256])
 }
 
 /* Another directory of that name would be found out after hours, by the first failure. */
-static bool open_shared(struct agent *a, char error[256])
+static bool is_shared(const struct agent *a, char error[256])
 {
     char job[65], why[256];
     uint32_t ranks;
-    a->store_path = strdup(a->job.store);
-    a->store_fd = open(a->job.store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (a->store_path && a->store_fd >= 0 &&
-        hark_store_job(a->job.store, job, &ranks, why) == HARK_S_OK && strcmp(job, a->job.job) == 0)
+    if (hark_store_job(a->job.store, job, &ranks, why) == HARK_S_OK && strcmp(job, a->job.job) == 0)
         return true;
     snprintf(error, 256,
         "store %.120s: %s; expected a directory that all hosts share, found another one",
-        a->job.store, a->store_fd < 0 ? strerror(errno) : "it does not hold this job");
+        a->job.store,
+        access(a->job.store, F_OK) < 0 ? strerror(errno) : "it does not hold this job");
     return false;
+}
+
+static bool open_shared(struct agent *a, char error[256])
+{
+    if (!is_shared(a, error)) return false;
+    a->store_path = strdup(a->job.store);
+    a->store_fd = open(a->job.store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return (a->store_path && a->store_fd >= 0) || fails(error, "store", a->job.store, errno);
 }
 
 /* Each job has a directory of its own in it. */
@@ -109,8 +115,10 @@ static bool open_own(struct agent *a, char error[256])
             &a->store, a->store_path, a->job.job, a->job.ranks, false, error) != HARK_S_OK)
         return false;
     a->store_fd = open(a->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return a->store_fd >= 0 ? hark_depot_open(a, error)
-                            : fails(error, "host store", a->store_path, errno);
+    if (a->store_fd < 0) return fails(error, "host store", a->store_path, errno);
+    if (a->job.shared && !is_shared(a, error)) return false;
+    if (!hark_shared_open(a)) return fails(error, "store", a->job.store, ENOMEM);
+    return hark_depot_open(a, error);
 }
 
 bool hark_agent_place(struct agent *a, char error[256])
@@ -148,6 +156,7 @@ void hark_agent_clear(struct agent *a, bool finished)
 {
     hark_depot_close(a);
     hark_agent_files_end(a);
+    hark_shared_close(a);
     for (uint32_t i = 0; a->hosted && i < a->count; i++) {
         if (!a->hosted[i].a) continue;
         if (a->hosted[i].journal >= 0) close(a->hosted[i].journal);

@@ -315,6 +315,22 @@ static void on_undo(struct agent *a, struct hark_control *m)
     if (!m->bad && rank < a->job.ranks) hark_depot_undo(a, rank, above);
 }
 
+static void on_flush(struct agent *a, struct hark_control *m)
+{
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t id = hark_control_get64(m);
+    const uint32_t number = hark_control_get32(m);
+    if (!m->bad && rank < a->job.ranks) hark_shared_flush(a, rank, id, number);
+}
+
+static void on_sweep(struct agent *a, struct hark_control *m)
+{
+    uint64_t keep[256];
+    const uint32_t rank = hark_control_get32(m), kept = hark_control_get32(m);
+    for (uint32_t i = 0; i < kept && i < 256; i++) keep[i] = hark_control_get64(m);
+    if (!m->bad && rank < a->job.ranks && kept <= 256) hark_shared_sweep(a, rank, keep, kept);
+}
+
 static void end_on(struct agent *a)
 {
     struct hark_control done;
@@ -360,6 +376,8 @@ void hark_agent_serve(struct agent *a, struct hark_control *m)
     case HARK_A_COPY: on_copy(a, m); break;
     case HARK_A_DROP: on_drop(a, m); break;
     case HARK_A_UNDO: on_undo(a, m); break;
+    case HARK_A_FLUSH: on_flush(a, m); break;
+    case HARK_A_SWEEP: on_sweep(a, m); break;
     default: break;
     }
 }

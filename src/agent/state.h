@@ -5,6 +5,8 @@
  *   serve.c    what the supervisor says, and what becomes of the processes of this host
  *   input.c    what processes read
  *   report.c   what goes to it: figures, files
+ *   depot.c    images in the host's own store, and other agents
+ *   shared.c   images in the store that all hosts share
  *   place.c    what of the job is here: directory, board, store, janitor
  *   said.c     what both say, as bytes
  */
@@ -21,6 +23,7 @@
 struct agent;
 struct hark_depot;
 struct hark_agent_input;
+struct hark_shared;
 
 struct hosted { /* a process of the job, if this host runs it */
     struct agent *a;
@@ -71,9 +74,10 @@ struct agent {
     struct hark_board *board;
     struct hark_board_slot *told; /* what the supervisor knows of the board */
     int board_fd, store_fd;
-    char *store_path;         /* where images are: the job's store, or this host's own */
-    struct hark_store *store; /* this host's own; NULL: there is none */
-    struct hark_depot *depot; /* NULL: there is none */
+    char *store_path;           /* where images are: the job's store, or this host's own */
+    struct hark_store *store;   /* this host's own; NULL: there is none */
+    struct hark_depot *depot;   /* NULL: there is none */
+    struct hark_shared *shared; /* NULL: there is none */
     /* The image that a process may wait for is here, or (not `whole`) where it was asked for it is
      * not. */
     void (*image_came)(struct agent *a, uint32_t rank, uint64_t id, bool whole);
@@ -109,6 +113,7 @@ void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *add
 void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below);
 void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above);
 void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
+void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole);
 void hark_depot_close(struct agent *a);
 
 /* input.c */
@@ -118,6 +123,13 @@ void hark_agent_input_close(struct hosted *h);                   /* also if ther
 void hark_agent_seek(struct hosted *h, struct hark_control *m);  /* SEEK, behind the slot */
 void hark_agent_input(struct hosted *h, struct hark_control *m); /* INPUT */
 void hark_agent_took(struct hosted *h);                          /* TOOK, if there is news */
+/* shared.c: in the background */
+bool hark_shared_open(struct agent *a); /* false: no memory */
+void hark_shared_flush(struct agent *a, uint32_t rank, uint64_t id, uint32_t number);
+/* Into the own store; then a->image_came() */
+void hark_shared_get(struct agent *a, uint32_t rank, uint64_t id);
+void hark_shared_sweep(struct agent *a, uint32_t rank, const uint64_t *keep, uint32_t kept);
+void hark_shared_close(struct agent *a);
 
 /* report.c */
 void hark_agent_say(struct agent *a, struct hark_control *m); /* and frees it */

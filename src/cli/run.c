@@ -72,7 +72,11 @@ void hark_cli_run_help(void)
         "host\n"
         "  --host-copies N         so many hosts have each checkpoint: N-1 of them may die at once "
         "(2)\n"
-        "  --interface NAME        the network interface, or its address, that agents connect to\n"
+        "  --store-interval T      with --host-store and --store: so often a checkpoint goes to "
+        "the "
+        "--store too, in the\n"
+        "                          background; 0: never (0)\n"
+        "  --interface NAME  the network interface, or its address, that agents connect to\n"
         "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
         "daly:MTBF: the best\n"
         "                          interval for a failure every MTBF on average, such as daly:2h\n"
@@ -229,6 +233,13 @@ static int host_timeout(struct run_arguments *a, const char *text)
     return bad("--host-timeout: expected a time from 200ms to 1h such as 5s, found \"%s\"", text);
 }
 
+static int store_interval(struct run_arguments *a, const char *text)
+{
+    if (duration(text, &a->o.store_interval_ms)) return 0;
+    return bad(
+        "--store-interval: expected a time such as 30s, 10m or 1h, or 0, found \"%s\"", text);
+}
+
 static int checkpoint_on(struct run_arguments *a, const char *text)
 {
     a->o.checkpoint_on = hark_sup_signal_number(text);
@@ -336,7 +347,8 @@ enum {
     HOST_TIMEOUT,
     INTERFACE,
     HOST_STORE,
-    HOST_COPIES
+    HOST_COPIES,
+    STORE_INTERVAL
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -353,8 +365,8 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"wdir", 1, NULL, WDIR}, {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER},
     {"spares", 1, NULL, SPARES}, {"host-timeout", 1, NULL, HOST_TIMEOUT},
     {"interface", 1, NULL, INTERFACE}, {"host-store", 1, NULL, HOST_STORE},
-    {"host-copies", 1, NULL, HOST_COPIES}, {"env", 1, NULL, ENV},
-    {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
+    {"host-copies", 1, NULL, HOST_COPIES}, {"store-interval", 1, NULL, STORE_INTERVAL},
+    {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
     {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
 
 static int compress(struct run_arguments *a, const char *text)
@@ -391,6 +403,7 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case SPARES: return run_hosts_spares(&a->hosts, optarg);
     case HOST_TIMEOUT: return host_timeout(a, optarg);
     case HOST_STORE: a->o.host_store = optarg; return 0;
+    case STORE_INTERVAL: return store_interval(a, optarg);
     case HOST_COPIES: return run_hosts_copies(&a->hosts, optarg);
     case INTERFACE: a->hosts.interface = optarg; return 0;
     case INTERVAL: return interval(a, optarg);

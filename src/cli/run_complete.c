@@ -248,6 +248,10 @@ int run_complete(struct run_arguments *a)
     if (a->o.core.asks & HARK_ASKS_RECLUSTER && a->o.ranks > TRAFFIC_MAX)
         return bad("--%s: expected at most %u processes, found %u", asker(HARK_ASKS_RECLUSTER),
             TRAFFIC_MAX, a->o.ranks);
+    if (a->o.store_interval_ms && !(a->o.store && a->o.host_store))
+        return bad(
+            "--store-interval needs --host-store DIR, where checkpoints are, and --store DIR, "
+            "where some go too");
     if (a->o.transport == NULL) return bad("no transport was built in");
     int status = run_hosts_complete(a);
     if (status == 0) status = clusters(a);

@@ -293,6 +293,10 @@ static int suits(struct run_arguments *a)
     if (a->o.host_store && a->o.incremental)
         return bad("--incremental cannot be used with --host-store, whose checkpoints are copied "
                    "one by one");
+    if (a->o.host_store && a->o.compression != HARK_COMPRESS_NONE)
+        return bad(
+            "--compress cannot be used with --host-store: a compressed checkpoint is more than "
+            "one file, and one is copied");
     if (a->o.store == NULL && a->o.host_store == NULL)
         return bad("several hosts need --host-store DIR, on the disk of each, or --store DIR, "
                    "which all of them see");

@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { COPIED = 1 << 20 }; /* bytes at a time */
+
 struct directory {
     struct hark_store store;
     int root;
@@ -81,6 +83,7 @@ struct content {
     const struct hark_image_name *wanted;
     const struct hark_section *section;
     uint32_t count;
+    int from, root; /* of an image that is a file already; where it goes */
     char target[HARK_IMAGE_FILE_NAME];
 };
 
@@ -92,6 +95,26 @@ static int put_whole(struct content *c, int fd, const char **why)
 static int put_blocks(struct content *c, int fd, const char **why)
 {
     return hark_plan_blocks(c->plan, fd, c->target, why);
+}
+
+static int put_file(struct content *c, int fd, const char **why)
+{
+    static _Thread_local char detail[128];
+    struct hark_image *image;
+    int status = hark_image_read(c->root, c->from, c->wanted, &image, detail, why);
+    if (status != HARK_S_OK) return status;
+    hark_image_free(image);
+    uint8_t *piece = malloc(COPIED);
+    int64_t n = -1;
+    for (uint64_t at = 0; piece; at += (uint64_t)n) {
+        n = hark_file_read_from(c->from, piece, COPIED, at);
+        struct iovec iov = {.iov_base = piece, .iov_len = n > 0 ? (size_t)n : 0};
+        if (n > 0 && hark_file_write(fd, &iov, 1) < 0) n = -1;
+        if (n <= 0) break;
+    }
+    if (piece == NULL) *why = "no memory";
+    free(piece);
+    return n == 0 ? HARK_S_OK : HARK_S_ESYSTEM;
 }
 
 static int put_table(struct content *c, int fd, const char **why)
@@ -175,16 +198,26 @@ static bool lock_soon(int dir)
     return false;
 }
 
-static int write_image(struct directory *d, const struct hark_image_name *wanted,
-    const struct hark_section *section, uint32_t count, int tmp, int to, const char *path)
+static int write_image(struct directory *d, struct content *c, int tmp, int to, const char *path)
 {
-    struct content c = {.write = put_whole, .wanted = wanted, .section = section, .count = count};
     const bool by_blocks = d->images.incremental || d->images.compression != HARK_COMPRESS_NONE;
-    snprintf(c.target, sizeof c.target, "%llu", (unsigned long long)wanted->id);
-    if (!by_blocks || !lock_soon(to)) return place(d, &c, tmp, to, path); /* that needs no lock */
-    int status = place_blocks(d, &c, tmp, to, path);
+    if (!by_blocks || !lock_soon(to)) return place(d, c, tmp, to, path); /* that needs no lock */
+    int status = place_blocks(d, c, tmp, to, path);
     hark_unused_remove(to);
     unlock(to);
+    return status;
+}
+
+/* Where it goes is made if need be. */
+static int open_and_place(struct directory *d, struct content *c, const char *path)
+{
+    int status = HARK_S_OK, tmp = hark_temporaries_open(d->root);
+    if (tmp < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
+    int to = open_rank(d, c->wanted->rank);
+    if (to < 0) status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
+    else status = c->from >= 0 ? place(d, c, tmp, to, path) : write_image(d, c, tmp, to, path);
+    if (to >= 0) close(to);
+    close(tmp);
     return status;
 }
 
@@ -193,17 +226,12 @@ static int directory_write(struct hark_store *s, uint32_t rank, uint64_t id,
 {
     struct directory *d = (struct directory *)s;
     struct hark_image_name wanted;
+    struct content c = {
+        .write = put_whole, .wanted = &wanted, .section = section, .count = count, .from = -1};
     char path[64];
-    int status = check(d, rank, id, path, &wanted);
-    if (status != HARK_S_OK) return status;
-    int tmp = hark_temporaries_open(d->root);
-    if (tmp < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
-    int to = open_rank(d, rank);
-    if (to < 0) status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
-    else status = write_image(d, &wanted, section, count, tmp, to, path);
-    if (to >= 0) close(to);
-    close(tmp);
-    return status;
+    const int status = check(d, rank, id, path, &wanted);
+    snprintf(c.target, sizeof c.target, "%llu", (unsigned long long)id);
+    return status == HARK_S_OK ? open_and_place(d, &c, path) : status;
 }
 
 /* Opens the file of an image and has it read. An image that is dropped meanwhile, or replaced, may
@@ -503,6 +531,20 @@ int hark_store_write_blocks(
     d->images.incremental = incremental;
     d->images.compression = compression;
     return HARK_S_OK;
+}
+
+int hark_store_import(struct hark_store *s, uint32_t rank, uint64_t id, int fd)
+{
+    struct directory *d = (struct directory *)s;
+    struct hark_image_name wanted;
+    struct content c = {.write = put_file, .wanted = &wanted, .from = fd};
+    char path[64];
+    if (s->ops != &directory_ops || fd < 0) return HARK_S_EINVAL;
+    int status = check(d, rank, id, path, &wanted);
+    if (status != HARK_S_OK) return status;
+    c.root = d->root;
+    snprintf(c.target, sizeof c.target, "%llu", (unsigned long long)id);
+    return open_and_place(d, &c, path);
 }
 
 int hark_store_image_bytes(

@@ -234,6 +234,19 @@ static void on_done(struct host *h)
     hark_session_mention(&h->session, NULL, 0);
 }
 
+static void on_flushed(struct host *h, struct hark_control *m)
+{
+    char line[300];
+    size_t length;
+    const uint32_t rank = hark_control_get32(m);
+    const uint64_t id = hark_control_get64(m);
+    const uint32_t number = hark_control_get32(m), status = hark_control_get32(m);
+    const char *text = hark_control_gets(m, &length);
+    if (m->bad) return;
+    snprintf(line, sizeof line, "%.*s", (int)length, text);
+    hark_sup_flushed(h, rank, id, number, status, line);
+}
+
 static void serve(struct host *h, struct hark_control *m)
 {
     switch (m->type) {
@@ -247,6 +260,7 @@ static void serve(struct host *h, struct hark_control *m)
     case HARK_A_FILE: on_file(h, m); break;
     case HARK_A_BEAT: on_beat(h, m); break;
     case HARK_A_HOLDS: on_holds(h, m); break;
+    case HARK_A_FLUSHED: on_flushed(h, m); break;
     case HARK_A_READY: on_ready(h, m); break;
     case HARK_A_SAY:
     case HARK_A_UNFIT: on_line(h, m); break;
@@ -329,6 +343,7 @@ static void give_job(struct host *h, struct hark_connection *c)
                     : s->o->store                                                ? 1
                                                                                  : 2,
         .belongs = s->belongs,
+        .shared = s->o->store_interval_ms != 0,
         .lease_ms = (uint32_t)s->o->host_timeout_ms,
         .environment = environ};
     for (int n = 1; n < 64; n++)

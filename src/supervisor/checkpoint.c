@@ -57,5 +57,6 @@ void hark_sup_checkpoint_done(struct supervisor *s)
     hark_sup_say("the checkpoint that %s asked for is taken; the run stops, and goes on from there "
                  "with --resume",
         name);
+    if (hark_sup_flush_then_end(s)) return;
     hark_sup_end(s, HARK_RUN_AGAIN);
 }

@@ -14,11 +14,6 @@
 #include "../agent/lease.h"
 #include "hark/registry.h"
 
-struct hark_holding {
-    uint64_t id;
-    struct host *host;
-};
-
 struct hark_wave_waiting { /* a checkpoint that is decided when all its copies are there */
     struct hark_wave_waiting *next;
     struct child *said; /* by whom */
@@ -53,6 +48,7 @@ void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, 
     if (h->was_ready && !h->ready) return;
     struct hark_holdings *x = &s->holdings[rank];
     if (whole == HARK_HOLDS_GONE) forget(x, id, h);
+    if (whole == HARK_HOLDS_UNSHARED) hark_sup_flush_gone(s, rank, id);
     if (round && round != x->round) return;
     if (whole == HARK_HOLDS_WHOLE && !has(x, h, id)) {
         struct hark_holding *more = realloc(x->at, (x->count + 1) * sizeof *more);
@@ -74,6 +70,7 @@ void hark_sup_holds_nothing(struct host *h)
             if (x->at[i].host == h) x->at[i] = x->at[--x->count];
             else i++;
     }
+    hark_sup_flush_again(h);
 }
 
 /* On how many living hosts does the image lie? *one of them. */
@@ -91,7 +88,7 @@ static uint32_t copies_of(const struct supervisor *s, uint32_t rank, uint64_t id
 uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address)
 {
     const struct supervisor *s = c->s;
-    static char here[] = "";
+    static char here[] = "", shared[] = HARK_AGENT_SHARED;
     uint32_t count = 0;
     if (s->holdings && c->rank < s->o->ranks && has(&s->holdings[c->rank], c->host, id))
         address[count++] = here;
@@ -99,8 +96,9 @@ uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address)
          i++) {
         struct hark_holding *x = &s->holdings[c->rank].at[i];
         if (x->id != id || x->host == c->host || x->host->lost || !x->host->depot) continue;
-        if (count < HARK_SUP_HOLDERS) address[count++] = x->host->depot;
+        if (count < HARK_SUP_HOLDERS - 1) address[count++] = x->host->depot;
     }
+    if (c->rank < s->o->ranks && hark_sup_flush_has(s, c->rank, id)) address[count++] = shared;
     return count;
 }
 
@@ -111,7 +109,7 @@ static int verify(struct hark_store *store, uint32_t rank, uint64_t id)
 {
     struct supervisor *s =
         (struct supervisor *)(void *)((char *)store - offsetof(struct supervisor, copies));
-    if (copies_of(s, rank, id, NULL)) return HARK_S_OK;
+    if (copies_of(s, rank, id, NULL) || hark_sup_flush_has(s, rank, id)) return HARK_S_OK;
     snprintf(store->error, sizeof store->error,
         "checkpoint %llu of rank %u lies on no host that lives", (unsigned long long)id, rank);
     return HARK_S_ENONE;
@@ -321,6 +319,7 @@ void hark_sup_waves_look(struct supervisor *s)
  * numbers. */
 void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
 {
+    hark_sup_flush_undo(s, member);
     for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++) {
         struct hark_holdings *x = &s->holdings[r];
         for (uint32_t i = 0; member[r] && i < x->count;) {

@@ -28,6 +28,7 @@
  *       copies.c         which host has which image
  *    5  lines.c          what goes between us and a process: control socket and output
  *       launch.c         agents on other hosts are started
+ *       flush.c          checkpoints go to the store that all hosts share
  *       input.c          what rank 0 reads
  *    4  end.c            the end of a job, wished for or not
  *       status.c         how it stands, for `hark ps`
@@ -109,6 +110,11 @@ struct host { /* another one than ours, and its agent */
     char *depot;             /* address for other agents; NULL: none */
     int board, store;        /* descriptors there that processes inherit */
     pid_t launcher;          /* 0: none, or it has ended */
+};
+
+struct hark_holding {
+    uint64_t id;
+    struct host *host;
 };
 
 struct hark_holdings { /* which host has which image of a rank */
@@ -240,15 +246,18 @@ struct supervisor {
     struct hark_sup_signals *signals;
     uv_signal_t on_signal[HARK_SUP_SIGNALS];
     uv_timer_t quiescence, grace, planned_kill;
-    struct host *host;               /* o->hosts of them; NULL: none */
-    char *here;                      /* our working directory, with hosts */
-    struct hark_store copies;        /* with --host-store: the images that lie on hosts */
-    struct hark_holdings *holdings;  /* of each rank; NULL without it */
-    struct hark_holders holders;     /* of each host */
-    bool rack_said;                  /* all hosts that live are in one */
-    struct hark_wave_waiting *waves; /* that wait for copies, in the order in which they were said
-                                      */
-    bool waves_due;                  /* one of them may wait no more */
+    struct host *host;              /* o->hosts of them; NULL: none */
+    char *here;                     /* our working directory, with hosts */
+    struct hark_store copies;       /* with --host-store: the images that lie on hosts */
+    struct hark_holdings *holdings; /* of each rank; NULL without it */
+    struct hark_holders holders;    /* of each host */
+    bool rack_said;                 /* all hosts that live are in one */
+    bool anew; /* those that go back have no images on their hosts: all are started again */
+    struct hark_flush *flush;          /* NULL: none of them go to a store that all share */
+    char lost[HARK_KEEPER_ERROR + 64]; /* why somebody can not go back */
+    struct hark_wave_waiting *waves;   /* that wait for copies, in the order in which they were said
+                                        */
+    bool waves_due;                    /* one of them may wait no more */
     struct hark_listener *listener;
     uint8_t agent_key[HARK_CONNECTION_KEY];
     uv_timer_t hosts_look;
@@ -426,6 +435,24 @@ void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member);
 void hark_sup_copies_none(struct host *h); /* it is back */
 void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact);
 
+/* flush.c */
+int hark_sup_flush_open(struct supervisor *s); /* 0, or the exit status after one line */
+void hark_sup_flush_close(struct supervisor *s);
+void hark_sup_flush_look(struct supervisor *s); /* a checkpoint was decided: is it time? */
+/* The run is to end behind the last checkpoint: with that in the shared store. False: none is to be
+ * there. */
+bool hark_sup_flush_then_end(struct supervisor *s);
+/* What its agent says: HARK_FLUSHED. */
+void hark_sup_flushed(
+    struct host *h, uint32_t rank, uint64_t id, uint32_t number, uint32_t status, const char *line);
+void hark_sup_flush_again(const struct host *lost); /* asks others */
+bool hark_sup_flush_has(const struct supervisor *s, uint32_t rank, uint64_t id);
+void hark_sup_flush_gone(struct supervisor *s, uint32_t rank, uint64_t id); /* it has not */
+void hark_sup_flush_undo(struct supervisor *s, const uint8_t *member);
+/* The failure service goes back to the newest that is whole there, as hark_keeper_return(); what
+ * that is. HARK_KEEPER_ELOST: there is none. */
+int hark_sup_flush_return(struct supervisor *s, bool recovery, char *text, size_t room);
+
 /* alive.c */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not buried yet */
 bool hark_sup_left(const struct child *c);    /* it has closed its control socket */
@@ -532,6 +559,7 @@ void hark_sup_tell_all(struct supervisor *s, uint16_t type);
 void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line);
 /* A wave of the group of `rank` was decided: images are written again, and so is the record. */
 void hark_sup_works_again(struct supervisor *s, uint32_t rank);
+void hark_sup_lost(struct supervisor *s);                  /* somebody can not go back: the end */
 void hark_sup_advise_diverged(const struct supervisor *s); /* what to do: a line */
 
 /* spawn.c: 0, or an errno; -1: after a line, and the end has begun */
@@ -541,6 +569,7 @@ void hark_sup_fresh(struct child *c); /* what was of its last incarnation is non
                                        */
 
 /* rollback.c */
+void hark_sup_replace(struct child *c);   /* it goes back, and not by itself */
 void hark_sup_send_back(struct child *c); /* it goes back with a dead one: the announcement tells
                                              it, or it is killed */
 void hark_sup_on_rollback_request(struct child *c, struct hark_control *m); /* its AGAIN */

@@ -154,9 +154,9 @@ static void lost(void *self, uint32_t rank, const char *why)
 {
     struct supervisor *s = self;
     char name[32];
-    hark_sup_say("%s can not go back, no checkpoint of its cluster is whole: %s",
+    snprintf(s->lost, sizeof s->lost,
+        "%s can not go back, no checkpoint of its cluster is whole: %s",
         hark_sup_name(&s->child[rank], name), why);
-    hark_sup_end(s, 1);
 }
 
 static int open_service(struct supervisor *s)
@@ -413,6 +413,7 @@ int hark_sup_job_open(struct supervisor *s)
     s->o->transport->sweep(s->job, s->directory);
     if (!hark_sup_copies_open(s)) return 1;
     status = open_stores(s, !s->belongs);
+    if (status == 0) status = hark_sup_flush_open(s);
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;
     status = hark_sup_output_open(s, s->belongs);
@@ -430,6 +431,7 @@ void hark_sup_job_close(struct supervisor *s)
     hark_sup_input_close(s);
     hark_keeper_close(s->keeper);
     hark_sup_copies_close(s);
+    hark_sup_flush_close(s);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);
     if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));

@@ -222,6 +222,18 @@ void hark_keeper_announce(const struct hark_keeper *k, struct hark_control *m)
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
+/* The initial state, in memory of its own; NULL: no memory for it, or (*status) invalid. */
+static struct hark *new_core(const struct hark_keeper *k, int *status)
+{
+    const uint64_t bytes = hark_service_size(&k->service);
+    struct hark *core = bytes ? malloc(bytes) : NULL;
+    *status = bytes ? HARK_KEEPER_EMEMORY : HARK_KEEPER_EINVAL;
+    if (core && hark_service_init(core, bytes, &k->service) == HARK_OK) return core;
+    if (core) *status = HARK_KEEPER_EINVAL;
+    free(core);
+    return NULL;
+}
+
 static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
 {
     k->service = (struct hark_service_config){.protocol = k->config.protocol,
@@ -234,13 +246,29 @@ static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
             error, HARK_KEEPER_ERROR, "expected 1 to %d generations", HARK_SERVICE_GENERATIONS);
         return HARK_KEEPER_EINVAL;
     }
-    const uint64_t bytes = hark_service_size(&k->service);
-    k->core = bytes ? malloc(bytes) : NULL;
+    int status;
+    k->core = new_core(k, &status);
+    if (k->core == NULL) return status;
     k->back = calloc(ranks_of(k), 1);
     k->of = calloc(ranks_of(k), sizeof *k->of);
-    if (bytes && (k->core == NULL || k->back == NULL || k->of == NULL)) return HARK_KEEPER_EMEMORY;
-    const bool made = bytes && hark_service_init(k->core, bytes, &k->service) == HARK_OK;
-    return made ? HARK_KEEPER_OK : HARK_KEEPER_EINVAL;
+    return k->back && k->of ? HARK_KEEPER_OK : HARK_KEEPER_EMEMORY;
+}
+
+int hark_keeper_return(struct hark_keeper *k, struct hark_store *from, uint64_t id, bool recovery)
+{
+    struct hark *present = k->core;
+    int status;
+    k->core = new_core(k, &status);
+    if (k->core) status = hark_keeper_take(k, from, 0, id);
+    if (status == HARK_KEEPER_OK) {
+        hark_service_outnumber(k->core, present);
+        status = hark_keeper_resume(k, recovery);
+    } else if (status == HARK_KEEPER_EMEMORY) {
+        snprintf(k->error, sizeof k->error, "%s", no_memory);
+    }
+    free(status == HARK_KEEPER_OK ? present : k->core);
+    if (status != HARK_KEEPER_OK) k->core = present;
+    return status;
 }
 
 int hark_keeper_open(struct hark_keeper **out, const struct hark_keeper_config *config,

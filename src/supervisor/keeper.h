@@ -84,6 +84,18 @@ int hark_keeper_fact(struct hark_keeper *k, const struct hark_fact *fact);
 /* Takes a copy of the next map. HARK_KEEPER_OK; HARK_KEEPER_REFUSED: another one is to come, or the
  * waves are not of all. It is not durable before it is in force. */
 int hark_keeper_propose(struct hark_keeper *k, const uint32_t *of);
+/* The present state, to be put into a store later, if that turns out to be of use: *bytes is to be
+ * freed. False: no memory. */
+bool hark_keeper_pack(const struct hark_keeper *k, uint8_t **bytes, uint64_t *length);
+/* Writes it as image `id` of rank 0, with the caller's own `more`. HARK_KEEPER_OK, or
+ * HARK_KEEPER_EDURABLE with the reason in to->error. */
+int hark_keeper_put(const struct hark_keeper *k, struct hark_store *to, uint64_t id,
+    const void *bytes, uint64_t length, const void *more, uint64_t more_length);
+/* Goes back to what hark_keeper_put() wrote there, with all ranks (and the recovery process), and
+ * looks at the images, as hark_keeper_resume() does: HARK_KEEPER_OK, then hark_keeper_commit() must
+ * follow. After HARK_KEEPER_EDURABLE (it can not be read), HARK_KEEPER_EINVAL (of another job),
+ * HARK_KEEPER_ELOST and HARK_KEEPER_EMEMORY all is as it was. */
+int hark_keeper_return(struct hark_keeper *k, struct hark_store *from, uint64_t id, bool recovery);
 /* Every process has finished. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE. */
 int hark_keeper_finish(struct hark_keeper *k);
 

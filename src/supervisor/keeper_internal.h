@@ -23,6 +23,9 @@ int hark_keeper_write(struct hark_keeper *k);
 /* Takes the newest record that is whole, if there is any (k->resumed). HARK_KEEPER_OK,
  * HARK_KEEPER_EDURABLE, HARK_KEEPER_EINVAL, HARK_KEEPER_EMEMORY. */
 int hark_keeper_read(struct hark_keeper *k);
+/* Takes the record `id` under `key`: HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job),
+ * HARK_KEEPER_EDURABLE (damaged), HARK_KEEPER_EMEMORY. */
+int hark_keeper_take(struct hark_keeper *k, struct hark_store *from, uint32_t key, uint64_t id);
 /* More memory for the core, as much as it asked for. False: there is none. */
 bool hark_keeper_grow(struct hark_keeper *k);
 /* The identity in the record `id` under `key`, a string to be freed; NULL: the record can not be

@@ -1,12 +1,12 @@
 /* keeper_record.c: the record of the failure service in a store: an image of two sections. STATE is
- * hark_pack() of the core; IDENTITY lines NAME=VALUE. */
+ * hark_pack() of the core; IDENTITY lines NAME=VALUE. Behind them there may be MORE. */
 #include "keeper_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STATE = 1, IDENTITY = 2 };
+enum { STATE = 1, IDENTITY = 2, MORE = 3 };
 
 bool hark_keeper_grow(struct hark_keeper *k)
 {
@@ -18,25 +18,49 @@ bool hark_keeper_grow(struct hark_keeper *k)
     return true;
 }
 
+bool hark_keeper_pack(const struct hark_keeper *k, uint8_t **bytes, uint64_t *length)
+{
+    *length = hark_pack(k->core, &hark_service_shape, NULL, 0);
+    *bytes = malloc(*length);
+    if (*bytes) (void)hark_pack(k->core, &hark_service_shape, *bytes, *length);
+    return *bytes != NULL;
+}
+
+static int put(const struct hark_keeper *k, struct hark_store *to, uint32_t key, uint64_t id,
+    struct hark_section state, struct hark_section more)
+{
+    const char *identity = k->config.identity ? k->config.identity : "";
+    const struct hark_section section[3] = {
+        state, {.tag = IDENTITY, .at = identity, .length = strlen(identity)}, more};
+    return to->ops->write(to, key, id, section, more.at ? 3 : 2) == HARK_S_OK
+               ? HARK_KEEPER_OK
+               : HARK_KEEPER_EDURABLE;
+}
+
+int hark_keeper_put(const struct hark_keeper *k, struct hark_store *to, uint64_t id,
+    const void *bytes, uint64_t length, const void *more, uint64_t more_length)
+{
+    return put(k, to, 0, id, (struct hark_section){.tag = STATE, .at = bytes, .length = length},
+        (struct hark_section){.tag = MORE, .at = more, .length = more_length});
+}
+
 int hark_keeper_write(struct hark_keeper *k)
 {
     struct hark_store *store = k->config.record;
+    uint64_t length;
+    uint8_t *bytes;
     if (store == NULL) return HARK_KEEPER_OK;
-    const uint64_t length = hark_pack(k->core, &hark_service_shape, NULL, 0);
-    uint8_t *bytes = malloc(length);
-    if (bytes == NULL) {
+    if (!hark_keeper_pack(k, &bytes, &length)) {
         snprintf(k->error, sizeof k->error, "the record of failures: no memory");
         return HARK_KEEPER_EDURABLE;
     }
-    (void)hark_pack(k->core, &hark_service_shape, bytes, length);
-    const char *identity = k->config.identity ? k->config.identity : "";
-    struct hark_section section[2] = {{.tag = STATE, .at = bytes, .length = length},
-        {.tag = IDENTITY, .at = identity, .length = strlen(identity)}};
-    int status = store->ops->write(store, k->config.key, k->record + 1, section, 2);
+    int status = put(k, store, k->config.key, k->record + 1,
+        (struct hark_section){.tag = STATE, .at = bytes, .length = length},
+        (struct hark_section){0});
     free(bytes);
-    if (status != HARK_S_OK) {
+    if (status != HARK_KEEPER_OK) {
         snprintf(k->error, sizeof k->error, "%s", store->error);
-        return HARK_KEEPER_EDURABLE;
+        return status;
     }
     k->record++;
     if (k->record > 2) (void)store->ops->drop(store, k->config.key, k->record - 2);
@@ -77,21 +101,18 @@ static int unpack(struct hark_keeper *k, struct hark_bytes state)
     return hark_service_is_of(k->core, &k->service) ? HARK_KEEPER_OK : HARK_KEEPER_EDURABLE;
 }
 
-/* HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job), HARK_KEEPER_EDURABLE (damaged),
- * HARK_KEEPER_EMEMORY. */
-static int take(struct hark_keeper *k, uint64_t id)
+int hark_keeper_take(struct hark_keeper *k, struct hark_store *store, uint32_t key, uint64_t id)
 {
-    struct hark_store *store = k->config.record;
     const struct hark_section *section;
     uint32_t count;
     void *handle;
-    if (store->ops->read(store, k->config.key, id, &section, &count, &handle) != HARK_S_OK) {
+    if (store->ops->read(store, key, id, &section, &count, &handle) != HARK_S_OK) {
         snprintf(k->error, sizeof k->error, "%s", store->error);
         return HARK_KEEPER_EDURABLE;
     }
     int status = HARK_KEEPER_EDURABLE;
     snprintf(k->error, sizeof k->error, "the record of failures is of another version");
-    if (count == 2 && section[0].tag == STATE && section[1].tag == IDENTITY) {
+    if (count >= 2 && section[0].tag == STATE && section[1].tag == IDENTITY) {
         if (!same_identity(k, section[1].at, section[1].length)) status = HARK_KEEPER_EINVAL;
         else status = unpack(k, (struct hark_bytes){section[0].at, (uint32_t)section[0].length});
     }
@@ -110,7 +131,7 @@ int hark_keeper_read(struct hark_keeper *k)
     if (have == 0) return HARK_KEEPER_OK;
     int status = HARK_KEEPER_EDURABLE;
     for (int i = have < 4 ? have : 4; i > 0 && status == HARK_KEEPER_EDURABLE; i--)
-        status = take(k, id[i - 1]);
+        status = hark_keeper_take(k, k->config.record, k->config.key, id[i - 1]);
     if (status < 0) return status;
     k->record = id[(have < 4 ? have : 4) - 1]; /* a damaged newer one keeps its number */
     k->resumed = true;

@@ -72,6 +72,7 @@ static void persist(struct child *c, const struct hark_fact *fact)
     HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
     const bool decided = status == HARK_KEEPER_OK && fact->kind == HARK_FACT_WAVE;
     if (status == HARK_KEEPER_EDURABLE) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    if (status == HARK_KEEPER_ELOST) hark_sup_lost(s);
     if (decided) hark_sup_works_again(s, fact->rank);
     if (decided && fact->new_map) hark_sup_reclustered(s, fact->id);
     struct hark_control answer;
@@ -87,6 +88,7 @@ static void persist(struct child *c, const struct hark_fact *fact)
     hark_control_free(&answer);
     if (decided) {
         hark_sup_copies_drop(s, fact);
+        hark_sup_flush_look(s);
         hark_sup_recluster(s, fact->new_map);
         hark_sup_checkpointed(s, fact->rank);
     }

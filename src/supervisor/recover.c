@@ -36,6 +36,13 @@ static void take_checkpoints(struct supervisor *s, const uint8_t *member)
 /* The failure service has chosen who goes back, and to where: member. False after the last line. */
 static bool chosen(struct supervisor *s, int status, uint8_t *member)
 {
+    s->anew = status == HARK_KEEPER_ELOST;
+    if (s->anew) {
+        char text[512];
+        status = hark_sup_flush_return(s, s->count > s->o->ranks, text, sizeof text);
+        if (status == HARK_KEEPER_OK) hark_sup_say("%s; %s", s->lost, text);
+        if (status == HARK_KEEPER_ELOST) hark_sup_lost(s);
+    }
     if (status == HARK_KEEPER_EMEMORY) hark_sup_no_memory(s, "a recovery");
     if (status != HARK_KEEPER_OK) return false;
     for (uint32_t r = 0; r < s->o->ranks; r++) member[r] = hark_service_goes_back(core_of(s), r);
@@ -130,8 +137,12 @@ static void announce_back(struct supervisor *s, const uint8_t *member)
     hark_sup_copies_undo(s, member);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         s->child[r].restarts += member[r] != 0;
-        if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
+        if (member[r] && !s->child[r].dead && s->anew) hark_sup_replace(&s->child[r]);
+        else if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
     }
+    if (s->anew && s->count > s->o->ranks && !s->child[s->o->ranks].dead)
+        hark_sup_replace(&s->child[s->o->ranks]);
+    s->anew = false;
     hark_sup_announce(s, NULL);
     HARK_POINT("announced", HARK_TRACE_SUPERVISOR);
     for (uint32_t i = 0; i < s->count; i++) {
@@ -203,6 +214,7 @@ static bool resume(struct supervisor *s)
         return false;
     }
     bool ok = chosen(s, hark_keeper_resume(s->keeper, s->count > s->o->ranks), member);
+    s->anew = false; /* nobody lives */
     if (ok && hark_keeper_commit(s->keeper) < 0) {
         hark_sup_say("%s", hark_keeper_error(s->keeper));
         hark_sup_end(s, 2);

@@ -21,8 +21,21 @@ void hark_sup_send_back(struct child *c)
     c->goes_back = true;
     c->finished = false;
     c->answer_by = hark_sup_awake() + patience(c->s) * UINT64_C(1000000);
-    if (c->hello || !c->runs) return;
+    if (!c->hello) hark_sup_replace(c);
+}
+
+void hark_sup_replace(struct child *c)
+{
+    c->goes_back = true;
+    c->finished = false;
+    if (!c->runs) return;
     c->answer_by = 0;
+    if (c->lacks_image) { /* nobody is there who could die */
+        c->lacks_image = false;
+        c->ended = c->s->deaths_due = true;
+        c->status = SIGKILL;
+        return;
+    }
     hark_sup_signal(c, SIGKILL, false);
 }
 

@@ -82,13 +82,15 @@ struct hark_run_options {
     /* Several hosts need a store that all of them see. */
     const struct hark_run_host *host; /* NULL: all processes run here, without an agent */
     uint32_t hosts;
-    const char *host_store; /* a directory on each host, on its own disk: images lie there, and
-                             * copies of each on other hosts. Then the store is only for the record
-                             * of failures. NULL: images are in the store */
-    uint32_t host_copies;   /* so many hosts are to have each image, 1 .. 8 */
-    uint32_t spares;        /* so many of them, the last, run nothing until another one dies */
-    char *const *launcher;  /* words; "%h" in them is the host's name. Without any %h it starts the
-                             * agents of all hosts at once. NULL behind the last */
+    /* A directory on each host, on its own disk: images lie there, and copies of each on other
+     * hosts. Then the store is for the record of failures, and for some of the images. NULL: images
+     * are in the store. */
+    const char *host_store;
+    uint32_t host_copies;       /* so many hosts are to have each image, 1 .. 8 */
+    uint64_t store_interval_ms; /* so often images go to the store too; 0: never */
+    uint32_t spares;            /* so many of them, the last, run nothing until another one dies */
+    char *const *launcher; /* words; "%h" in them is the host's name. Without any %h it starts the
+                            * agents of all hosts at once. NULL behind the last */
     uint64_t host_timeout_ms; /* so long a host may be silent; then it counts as dead */
     uint64_t launch_ms;       /* so long agents may take to come up */
     const char *interface;    /* a name or address of ours, which agents connect to; NULL: all */

@@ -30,6 +30,12 @@ void hark_sup_works_again(struct supervisor *s, uint32_t rank)
         if (hark_service_same_wave(core_of(s), r, rank)) s->child[r].troubled = false;
 }
 
+void hark_sup_lost(struct supervisor *s)
+{
+    hark_sup_say("%s", s->lost);
+    hark_sup_end(s, 1);
+}
+
 void hark_sup_advise_diverged(const struct supervisor *s)
 {
     const struct hark_protocol *p = s->o->protocol;

@@ -424,12 +424,42 @@ static void test_list_and_drop(void **state)
     assert_int_equal(store->ops->verify(store, 0, 4), HARK_S_OK);
 }
 
+/* Images of one store of a job become images of another one; what is damaged does not. */
+static void test_import(void **state)
+{
+    (void)state;
+    char path[600];
+    size_t length;
+    struct hark_store *from;
+    snprintf(path, sizeof path, "%s/other", place);
+    assert_int_equal(hark_store_open_directory(&from, path, "ring", 8, true, error), HARK_S_OK);
+    assert_int_equal(from->ops->write(from, 3, 1, sample, 4), HARK_S_OK);
+    assert_int_equal(write_sample(3, 2), HARK_S_OK);
+    strcat(path, "/r3/1");
+    int fd = open(path, O_RDWR);
+    assert_int_equal(hark_store_import(store, 3, 1, fd), HARK_S_OK);
+    assert_sections(3, 1, sample, 4);
+    assert_int_equal(hark_store_import(store, 3, 2, fd), HARK_S_EDAMAGED); /* that is another one */
+    assert_int_equal(hark_store_import(store, 8, 1, fd), HARK_S_EINVAL);
+    assert_int_equal(pwrite(fd, "x", 1, 150), 1);
+    assert_int_equal(hark_store_import(store, 3, 1, fd), HARK_S_EDAMAGED);
+    assert_non_null(strstr(store->error, "checksum"));
+    close(fd);
+    assert_sections(3, 1, sample, 4);
+    assert_int_equal(hark_store_import(store, 3, 1, -1), HARK_S_EINVAL);
+    uint8_t *bytes = load_file("r3/1", &length);
+    assert_int_not_equal(bytes[150], 'x');
+    free(bytes);
+    from->ops->close(from);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
     const struct CMUnitTest tests[] = {TEST(test_round_trip), TEST(test_large_and_many),
         TEST(test_arguments), TEST(test_every_byte_flipped), TEST(test_every_length),
         TEST(test_crafted), TEST(test_crafted_at_random), TEST(test_foreign),
-        TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_pipes), TEST(test_list_and_drop)};
+        TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_pipes), TEST(test_list_and_drop),
+        TEST(test_import)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

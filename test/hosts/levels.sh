@@ -75,6 +75,41 @@ power_cut h2
 ends_right 'a damaged copy'
 holds 'a damaged copy: the damage is said' says 'host h3: image .*r1/[0-9]*: .*; another copy of it is looked for'
 
+# A level above: some checkpoints go to a store that all share. All that had an image of the last one are gone.
+sets() { ls "$shared/store/flushed/r0" 2>/dev/null | grep -c '^[0-9]'; } # that are whole in the shared store
+last_set() { ls "$shared/store/flushed/r0" 2>/dev/null | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; }
+set_after() { [ "$(last_set)" -gt "$1" ]; }
+begin_shared() { begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --store-interval 300ms --verbose "$@"; }
+begin_shared
+holds 'shared: it runs' until_true 20 lies_on 1 h2 h3
+holds 'shared: some checkpoints are there' until_true 30 set_after 3
+is 'shared: two are kept' 2 "$(sets)"
+power_cut h2; power_cut h3
+holds 'shared: it is said' until_true 20 says 'rank 1 can not go back, .* lies on no host that lives; all ranks go back to what was in .*/store at '
+had=$(last_set)
+holds 'shared: and goes on there' until_true 30 set_after "$had"
+ends_right 'both holders of an image die'
+is 'shared: images that no set needs are gone' '' "$(for r in 0 1 2 3; do [ "$(ls "$shared/store/r$r" | grep -c '^[0-9]')" -le 3 ] || ls "$shared/store/r$r"; done)"
+
+# The last of them is damaged there.
+begin_shared
+holds 'a damaged set: it runs' until_true 30 set_after 3
+on h1 sh -c 'kill -9 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)' # all end, and all disks are lost
+wait $run
+all_gone() { [ -z "$(for h in h1 h2 h3 h4; do on $h sh -c 'ls -d /tmp/hark-[0-9]* 2>/dev/null'; done)" ]; }
+holds 'all disks are lost: its agents end' until_true 20 all_gone
+rm -rf "$HARK_HOSTS"/h*/local/hark
+# The record of a set ends with the rank and checkpoint of each of its four images, and a digest of 16 bytes.
+record=$shared/store/flushed/r0/$(last_set)
+newest=$(($(od -An -t u8 -j $(($(stat -c %s "$record") - 16 - 4 * 16 + 1 * 16 + 8)) -N 8 "$record")))
+printf spoilt | dd of="$shared/store/r1/$newest" bs=1 seek=200 conv=notrunc 2>/dev/null
+on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
+  --store-interval 300ms --interval 50ms --host-timeout 2s -- "$examples/heat2d" 256 $steps >out 2>err
+is 'all disks are lost, and an image above is damaged: resumed' "0 $(cat right)" "$? $(cat out)"
+holds 'the damage is said' says "r1/$newest: .*checksum"
+went_back() { [ "$(grep -c 'all ranks go back to what was in\|lies on no host that lives; the older checkpoint' err)" -ge 1 ]; }
+holds 'it is said that older ones are used' went_back
+
 tested=("$hark" run) words='hark run'
 printf 'h1 rack=\n' >rack
 refused 'rack:1: expected HOST [slots=N] [rack=NAME], found "rack="' -n 2 --hostfile rack --store s -- true
@@ -82,4 +117,7 @@ printf 'h1\nh2\n' >two
 refused '--host-copies: expected 1 to 8 hosts that have each checkpoint, found "0"' -n 2 --hostfile two --host-store /x --host-copies 0 -- true
 refused '--host-copies: expected at most the 2 hosts, found 3' -n 2 --hostfile two --host-store /x --host-copies 3 -- true
 refused '--host-copies needs --host-store DIR, where each host has them' -n 2 --hostfile two --store s --host-copies 2 -- true
+refused '--compress cannot be used with --host-store: a compressed checkpoint is more than one file, and one is copied' -n 2 --hostfile two --store s --host-store /x --compress lz4 -- true
+refused '--store-interval needs --host-store DIR, where checkpoints are, and --store DIR, where some go too' -n 2 --hostfile two --store s --store-interval 3s -- true
+refused '--store-interval: expected a time such as 30s, 10m or 1h, or 0, found "3"' -n 2 --hostfile two --store-interval 3 -- true
 finish

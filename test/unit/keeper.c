@@ -468,6 +468,57 @@ static void a_record_knows_no_history(void **state)
     assert_memory_equal(bytes[0], bytes[1], length[0]);
 }
 
+/* To where it was when checkpoint 4 of the first cluster was decided: all ranks, none of whose
+ * incarnations and epochs are used again; if an image of then is not whole, nothing changes. */
+static void goes_back_to_an_earlier_state(void **state)
+{
+    (void)state;
+    struct world *w = begin("hydee");
+    struct hark_store *other;
+    uint8_t *bytes;
+    uint64_t length;
+    char path[300];
+    snprintf(path, sizeof path, "%s/flushed", w->place);
+    assert_int_equal(hark_store_open_directory(&other, path, "job", 1, true, w->error), HARK_S_OK);
+    for (uint64_t wave = 1; wave < 5; wave++)
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, wave, 0}),
+            HARK_KEEPER_OK);
+    assert_true(hark_keeper_pack(w->s, &bytes, &length));
+    assert_int_equal(hark_keeper_put(w->s, other, 1, bytes, length, "more", 4), HARK_KEEPER_OK);
+    free(bytes);
+    for (uint64_t wave = 5; wave < 9; wave++)
+        assert_int_equal(
+            hark_keeper_fact(w->s, &(struct hark_fact){HARK_FACT_WAVE, 0, 0, 0, wave, 0}),
+            HARK_KEEPER_OK);
+    image(w, "xx....", 8);
+    dies(w, 0, 8, false);
+    w->images->ops->drop(w->images, 1, 8);
+    is_lost(w, 0);
+    assert_int_equal(hark_keeper_return(w->s, other, 1, true), HARK_KEEPER_ELOST);
+    assert_int_equal(hark_keeper_return(w->s, other, 2, true), HARK_KEEPER_EDURABLE);
+    assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 0, 0), 8);
+    assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 1);
+    image(w, "xx....", 4);
+    assert_int_equal(hark_keeper_return(w->s, other, 1, true), HARK_KEEPER_OK);
+    const struct hark *core = hark_keeper_core(w->s);
+    for (uint32_t r = 0; r < RANKS; r++) assert_true(hark_service_goes_back(core, r));
+    assert_int_equal(hark_keeper_commit(w->s), HARK_KEEPER_OK);
+    core = hark_keeper_core(w->s);
+    for (uint32_t r = 0; r < RANKS; r++) {
+        assert_int_equal(hark_service_restart(core, r).checkpoint, r < 2 ? 4 : 0);
+        assert_int_equal(hark_service_restart(core, r).inc, r < 2 ? 2 : 1);
+    }
+    assert_int_equal(hark_service_epoch(core), 2);
+    assert_int_equal(hark_service_incarnation(core, HARK_RECOVERY), 1);
+    expect_down(w, "xxxxxx");
+    reopen(w); /* and that is its record now */
+    assert_int_equal(hark_service_wave(hark_keeper_core(w->s), 0, 0), 4);
+    assert_int_equal(hark_service_epoch(hark_keeper_core(w->s)), 2);
+    other->ops->close(other);
+    end(w);
+}
+
 static void the_announcement(void **state)
 {
     (void)state;
@@ -716,6 +767,6 @@ int main(void)
         cmocka_unit_test(a_damaged_image), cmocka_unit_test(checkpoints_of_all_together),
         cmocka_unit_test(clusters_that_change), cmocka_unit_test(behind_a_change_all_go_back),
         cmocka_unit_test(the_initial_state_counts_as_an_image),
-        cmocka_unit_test(what_is_not_durable)};
+        cmocka_unit_test(what_is_not_durable), cmocka_unit_test(goes_back_to_an_earlier_state)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

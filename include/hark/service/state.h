@@ -159,6 +159,9 @@ HARK_FN bool hark_service_finished(const struct hark *p);
  * compared: they may have changed. */
 HARK_FN bool hark_service_is_of(const struct hark *p, const struct hark_service_config *config);
 HARK_FN bool hark_service_idle(const struct hark *p); /* true: no answer is awaited */
+/* `p` was unpacked from an older record of the same job than `newer`: takes over the incarnations
+ * and the epoch of `newer`, so that none of them is used twice. Then give RESUMED. */
+HARK_FN void hark_service_outnumber(struct hark *p, const struct hark *newer);
 
 struct hark_service_rank {
     uint32_t inc, cluster, next;
@@ -440,6 +443,16 @@ HARK_FN bool hark_service_is_of(const struct hark *p, const struct hark_service_
 HARK_FN bool hark_service_idle(const struct hark *p)
 {
     return hark_service_of(p)->stage == HARK_SERVICE_IDLE;
+}
+
+HARK_FN void hark_service_outnumber(struct hark *p, const struct hark *newer)
+{
+    struct hark_service *s = (struct hark_service *)(void *)p;
+    const struct hark_service *n = hark_service_of(newer);
+    for (uint32_t r = 0; r < s->ranks && r < n->ranks; r++)
+        hark_service_row(s, r)->inc = hark_service_at(n, r)->inc;
+    s->recovery_inc = n->recovery_inc;
+    s->re = n->re;
 }
 
 HARK_FN struct hark_service_restart hark_service_restart(const struct hark *p, uint32_t rank)
