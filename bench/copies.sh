@@ -15,7 +15,7 @@ shared=$HARK_HOSTS/shared
 printf 'h[1-3] slots=1\n' >"$shared/hosts"
 sent() { # by all hosts
   local h
-  for h in h1 h2 h3; do on $h cat /proc/net/dev; done | awk -F'[: ]+' '$2 != "lo" && NF > 10 { sum += $11 } END { print sum }'
+  for h in h1 h2 h3; do on $h cat /proc/net/dev; done | awk -F'[: ]+' '$2 != "lo" && NF > 10 { sum += $11 } END { printf "%.0f\n", sum }'
 }
 median() { sort -n | awk '{ x[NR] = $1 } END { print x[int((NR + 1) / 2)] }'; }
 

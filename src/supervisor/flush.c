@@ -156,7 +156,7 @@ static struct host *holder_of(const struct supervisor *s, const struct part *p)
     struct host *found = NULL;
     for (uint32_t i = 0; i < x->count; i++) {
         struct host *h = x->at[i].host;
-        if (x->at[i].id != p->id || h->lost || !h->connection) continue;
+        if (x->at[i].id != p->id || h->lost || !h->ready) continue;
         if (found == NULL || h == s->child[p->rank].host) found = h;
     }
     return found;

@@ -25,6 +25,10 @@ begin() { # lines of the hostfile; options: a run of four processes begins on h1
     --interval 50ms --host-timeout 2s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null &
   run=$!
 }
+resume() { # the interval of the shared store
+  on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
+    --store-interval "$1" --interval 50ms --host-timeout 2s -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
+}
 names() { (cd "$HARK_HOSTS/$2" && ls local/hark/*/r"$1" 2>/dev/null | grep '^[0-9]'); } # RANK HOST: images of a rank on a host
 lies_on() { # RANK HOST...: an image of the rank lies on these hosts, and of these only
   local rank=$1 h found=''; shift
@@ -79,13 +83,19 @@ holds 'a damaged copy: the damage is said' says 'host h3: image .*r1/[0-9]*: .*;
 sets() { ls "$shared/store/flushed/r0" 2>/dev/null | grep -c '^[0-9]'; } # that are whole in the shared store
 last_set() { ls "$shared/store/flushed/r0" 2>/dev/null | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; }
 set_after() { [ "$(last_set)" -gt "$1" ]; }
-begin_shared() { begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --store-interval 300ms --verbose "$@"; }
+begin_shared() { begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --store-interval 500ms --verbose "$@"; }
 begin_shared
 holds 'shared: it runs' until_true 20 lies_on 1 h2 h3
 holds 'shared: some checkpoints are there' until_true 30 set_after 3
 is 'shared: two are kept' 2 "$(sets)"
+newest() { names "$1" "$2" | sort -n | tail -n 1 | grep . || echo 0; }
+above() { ls "$shared/store/r1" | grep '^[0-9]' | sort -n | tail -n 1; }
+ahead() { [ "$(newest 1 h2)" -gt $(($(above) + 2)) ]; } # what is there is older than what logs reach back to
+holds 'shared: the job is ahead of it' until_true 20 ahead
 power_cut h2; power_cut h3
-holds 'shared: it is said' until_true 20 says 'rank 1 can not go back, .* lies on no host that lives; all ranks go back to what was in .*/store at '
+# Unless just then one more came there: it is the last but one of the cluster, or the last.
+went_back() { grep -q 'can not go back, .* lies on no host that lives; all ranks go back to what was in .*/store at \|lies on no host that lives; the older checkpoint\|recovered in' err; }
+holds 'shared: it goes back' until_true 20 went_back
 had=$(last_set)
 holds 'shared: and goes on there' until_true 30 set_after "$had"
 ends_right 'both holders of an image die'
@@ -103,12 +113,23 @@ rm -rf "$HARK_HOSTS"/h*/local/hark
 record=$shared/store/flushed/r0/$(last_set)
 newest=$(($(od -An -t u8 -j $(($(stat -c %s "$record") - 16 - 4 * 16 + 1 * 16 + 8)) -N 8 "$record")))
 printf spoilt | dd of="$shared/store/r1/$newest" bs=1 seek=200 conv=notrunc 2>/dev/null
-on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
-  --store-interval 300ms --interval 50ms --host-timeout 2s -- "$examples/heat2d" 256 $steps >out 2>err
+resume 300ms
 is 'all disks are lost, and an image above is damaged: resumed' "0 $(cat right)" "$? $(cat out)"
 holds 'the damage is said' says "r1/$newest: .*checksum"
 went_back() { [ "$(grep -c 'all ranks go back to what was in\|lies on no host that lives; the older checkpoint' err)" -ge 1 ]; }
 holds 'it is said that older ones are used' went_back
+
+# Stopped by a signal, the job goes on where no host has anything of it, as in another allocation.
+begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --store-interval 1h --checkpoint-on USR1 --then-stop
+holds 'stopped: it runs' until_true 20 lies_on 1 h2 h3
+on h1 sh -c 'kill -USR1 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+wait $run
+is 'stopped: status' 75 $?
+is 'stopped: the last checkpoint is in the shared store' 1 "$(sets)"
+rm -rf "$HARK_HOSTS"/h*/local/hark
+resume 10s
+is 'stopped: resumed from there' "0 $(cat right)" "$? $(cat out)"
+is 'stopped: no older one is used' 0 "$(grep -c older err)"
 
 tested=("$hark" run) words='hark run'
 printf 'h1 rack=\n' >rack
