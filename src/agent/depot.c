@@ -398,10 +398,6 @@ void hark_depot_copy(
 
 void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address)
 {
-    if (strcmp(address, HARK_AGENT_SHARED) == 0) {
-        hark_shared_get(a, rank, id);
-        return;
-    }
     struct peer *p = a->depot ? peer_at(a, address) : NULL;
     struct wish *w = p ? calloc(1, sizeof *w) : NULL;
     if (w == NULL) {

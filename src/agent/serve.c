@@ -104,7 +104,8 @@ static void get_image(struct hosted *h)
     if (from && from[0] == 0 && !here) from = s->from[++h->tried];
     if (from && !here) {
         h->tried++;
-        hark_depot_get(h->a, h->slot, s->checkpoint, from);
+        if (strcmp(from, HARK_AGENT_SHARED) == 0) hark_shared_get(h->a, h->slot, s->checkpoint);
+        else hark_depot_get(h->a, h->slot, s->checkpoint, from);
         return;
     }
     h->waits = NULL;
