@@ -106,19 +106,21 @@ def picture(found, file):
         return 60 + 480 * math.log(count / counts[0]) / math.log(counts[-1] / counts[0])
 
     def y(value):
-        return 320 - 280 * (math.log10(max(value, 0.1)) + 1) / 3
+        return 320 - 280 * (math.log10(value) + 2) / 4
     out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 700 380" width="700" height="380">',
            '<style>text { font: 12px sans-serif; fill: #333 } .title { font-size: 15px } .grid { stroke: #ddd }',
            'polyline { fill: none; stroke-width: 2 }</style>', '<rect width="700" height="380" fill="white"/>',
            '<text class="title" x="60" y="22">what the supervisor needs for so many hosts</text>']
-    for value in (0.1, 1, 10, 100):
+    for value in (0.01, 0.1, 1, 10, 100):
         out += [f'<line class="grid" x1="60" y1="{y(value):.1f}" x2="540" y2="{y(value):.1f}"/>',
                 f'<text x="52" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>']
     out += [f'<text x="{x(c):.1f}" y="342" text-anchor="middle">{c}</text>' for c in counts]
     out.append('<text x="300" y="368" text-anchor="middle">hosts</text>')
-    for name, colour, key in lines:
+    at = 0
+    for name, colour, key in sorted(lines, key=lambda line: -found[-1][1][line[2]]):
         points = ' '.join(f'{x(c):.1f},{y(m[key]):.1f}' for c, m in found)
-        out += [f'<polyline stroke="{colour}" points="{points}"/>', f'<text x="548" y="{y(found[-1][1][key]) + 4:.1f}">{name}</text>']
+        at = max(at + 14, y(found[-1][1][key]) + 4)
+        out += [f'<polyline stroke="{colour}" points="{points}"/>', f'<text x="548" y="{at:.1f}">{name}</text>']
     pathlib.Path(file).write_text('\n'.join(out + ['</svg>']) + '\n')
 
 

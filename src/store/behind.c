@@ -37,6 +37,8 @@ struct hark_behind {
 };
 
 #define ALIGN 64u
+#define PAGE  ((uint64_t)4096)
+#define LONG  ((uint64_t)64 << 10)
 #define HUGE  ((uint64_t)2 << 20)
 #define SMALL ((uint64_t)64 << 10)
 
@@ -139,21 +141,31 @@ static bool make_room(struct hark_behind *b, uint64_t bytes, uint32_t count)
     return true;
 }
 
+/* Where the copy of a section begins, if there is room from `at` on. Of a long one it lies in its
+ * page as the original does: a copy that is some 100 bytes ahead of it there takes three times as
+ * long, since each load seems to want what was stored just before. */
+static uint64_t place_of(const struct hark_section *section, uint64_t at)
+{
+    if (section->length < LONG) return (at + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+    return at + (((uintptr_t)section->at - at) & (PAGE - 1));
+}
+
 int hark_behind_write(struct hark_behind *b, uint32_t rank, uint64_t id,
     const struct hark_section *section, uint32_t count)
 {
     uint64_t bytes = 0, at = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (section[i].length > SIZE_MAX / 2 || bytes > SIZE_MAX / 4) return HARK_S_EINVAL;
-        bytes += (section[i].length + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+        bytes = place_of(&section[i], bytes) + section[i].length;
     }
     hark_behind_wait(b);
     if (!make_room(b, bytes, count)) return HARK_S_ENOMEMORY;
     for (uint32_t i = 0; i < count; i++) {
         b->section[i] = section[i];
         if (section[i].length == 0) continue;
+        at = place_of(&section[i], at);
         b->section[i].at = memcpy(b->copy + at, section[i].at, (size_t)section[i].length);
-        at += (section[i].length + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+        at += section[i].length;
     }
     b->rank = rank;
     b->id = id;
