@@ -2,9 +2,10 @@
 #include "internal.h"
 
 #define SECOND        UINT64_C(1000000000)
-#define QUIET_NS      (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
-#define QUIET_LOST_NS (2 * SECOND) /* or: frames were lost with a process that died */
-#define HOPELESS_NS   (5 * SECOND) /* and so long still nothing after QUIET */
+#define QUIET_NS      (SECOND / 5)  /* so long nothing has moved, and no frame is on its way */
+#define QUIET_LOST_NS (2 * SECOND)  /* or: frames were lost with a process that died */
+#define HOPELESS_NS   (5 * SECOND)  /* and so long still nothing after QUIET */
+#define HOSTS_NS      (60 * SECOND) /* with hosts, which may not reach each other for a while */
 
 struct sums {
     uint64_t out, in;  /* frames */
@@ -69,7 +70,8 @@ static void say_quiet(struct supervisor *s, const struct sums *sum)
 /* It has said so for `since` ns, and nothing has moved since then. */
 static void stand_still(struct supervisor *s, uint64_t since)
 {
-    if (hark_sup_stalled(s, since) || since < HOPELESS_NS || hark_service_down(core_of(s)) == 0)
+    const uint64_t hopeless = s->host ? HOSTS_NS : HOPELESS_NS;
+    if (hark_sup_stalled(s, since) || since < hopeless || hark_service_down(core_of(s)) == 0)
         return;
     s->diverged++;
     hark_sup_say("diverged: recovery can not end, every process waits for a message that nobody "

@@ -211,8 +211,10 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns)
         s->stall_said = true;
         hark_sup_say_waits(s);
         if (!limit && hark_service_down(core_of(s)) == 0)
-            hark_sup_say("  the program stands still by itself; Ctrl-C ends it, and --stall-limit "
-                         "T would after that time");
+            hark_sup_say(
+                "  the program stands still by itself%s; Ctrl-C ends it, and --stall-limit "
+                "T would after that time",
+                s->host ? ", or some of its hosts do not reach each other" : "");
     }
     if (!limit) return false;
     if (!s->stall_said) hark_sup_say_waits(s);
