@@ -192,6 +192,7 @@ static void lose(struct host *h, const char *how)
         c->status = SIGKILL; /* as waitpid would have it */
     }
     h->lost = true;
+    h->deaths++;
     h->tries = 0;
     h->try_at = hark_lease_now() + TRY_NS;
     hark_sup_holds_nothing(h);

@@ -98,12 +98,13 @@ struct host { /* another one than ours, and its agent */
                                            one */
     char cut_why[100];
     bool cut_said;
-    bool ready, lost, done; /* it runs the job; it is dead, until it is back; it has cleaned up */
-    bool was_ready;         /* ever */
-    uint64_t try_at;        /* a dead one's agent is started again then (hark_lease_now()) */
-    uint32_t tries;         /* in a row */
-    uint64_t heard;         /* when we last heard of it (hark_lease_now()) */
-    int64_t clock;          /* our CLOCK_MONOTONIC less its own, ns */
+    bool ready, lost, done;  /* it runs the job; it is dead, until it is back; it has cleaned up */
+    bool was_ready;          /* ever */
+    uint32_t deaths, joined; /* how often it died; how often a cut connection was made again */
+    uint64_t try_at;         /* a dead one's agent is started again then (hark_lease_now()) */
+    uint32_t tries;          /* in a row */
+    uint64_t heard;          /* when we last heard of it (hark_lease_now()) */
+    int64_t clock;           /* our CLOCK_MONOTONIC less its own, ns */
     bool clock_known;
     char *directory, *spill; /* of the job there; spill NULL: none */
     char *store_path;        /* where its processes keep images */

@@ -135,6 +135,29 @@ static void put_recoveries(FILE *f, const struct supervisor *s)
     fprintf(f, "%s],\n", s->recoveries ? "\n  " : "");
 }
 
+/* Where each process is in the end, and what became of its hosts. */
+static void put_hosts(FILE *f, const struct supervisor *s)
+{
+    fputs("  \"hosts\": [", f);
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        const struct host *h = &s->host[i];
+        const char *before = "";
+        fprintf(f, "%s\n    {\"host\": ", i ? "," : "");
+        hark_json_string(f, h->name);
+        fprintf(f,
+            ", \"slots\": %" PRIu32 ", \"deaths\": %" PRIu32 ", \"reconnected\": %" PRIu32
+            ", \"alive\": %s, \"ranks\": [",
+            h->slots, h->deaths, h->joined, h->lost ? "false" : "true");
+        for (uint32_t r = 0; r < s->o->ranks; r++) {
+            if (s->child[r].host != h) continue;
+            fprintf(f, "%s%" PRIu32, before, r);
+            before = ", ";
+        }
+        fputs("]}", f);
+    }
+    fputs("\n  ],\n", f);
+}
+
 /* [from, to, bytes] of each two ranks. */
 static void put_traffic(FILE *f, const struct supervisor *s)
 {
@@ -179,6 +202,7 @@ int hark_sup_json(const struct supervisor *s)
         put_checkpoints(f, s);
         put_failures(f, s);
         put_recoveries(f, s);
+        if (s->host) put_hosts(f, s);
         if (s->o->traffic) put_traffic(f, s);
         if (hark_sup_reclusters(s))
             fprintf(f, "  \"reclusterings\": [%s],\n", s->reclusterings ? s->reclusterings : "");

@@ -61,6 +61,10 @@ ends_right 'power cut'
 holds 'power cut: it is said' says '^hark: host h3 died: nothing was heard of it'
 holds 'power cut: the spare host takes over' says 'its processes go to host h4, a spare one'
 is 'power cut: two die' '2 4 5' "$(went_back) $(sed -n 's/^hark: rank \([0-9]*\) died.*/\1/p' err | tr '\n' ' ' | sed 's/ $//')"
+one_died='[("h1", 0, True, [0, 1]), ("h2", 0, True, [2, 3]), ("h3", 1, False, []), ("h4", 0, True, [4, 5])]'
+holds 'power cut: the figures have the hosts' python3 -c "import json, sys
+hosts = [(h['host'], h['deaths'], h['alive'], h['ranks']) for h in json.load(open(sys.argv[1]))['hosts']]
+sys.exit(hosts != $one_died and f'found {hosts}')" "$shared/json"
 clean h1 h2 h4
 power_on h3
 
