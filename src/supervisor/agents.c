@@ -136,6 +136,7 @@ static void on_file(struct host *h, struct hark_control *m)
         hark_sup_say(
             "host %s: cannot keep %.*s: %s", h->name, (int)name_length, name, strerror(errno));
     if (fd >= 0) close(fd);
+    if (offset == 0 && strncmp(name, "trace-", 6) == 0) (void)hark_trace_set_clock(path, h->clock);
 }
 
 /* ---- what agents say about their hosts ------------------------------------------------------- */

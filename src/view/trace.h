@@ -134,14 +134,17 @@ void hark_trace_close(struct hark_trace_writer *t);
 /* Merges the part files into the text file `out`. Their writers must be closed or dead. A part that
  * does not exist, or whose writer died while creating it, counts as empty; all others must belong
  * to one job, and at least one must be there. Times are comparable only if all processes share a
- * clock. HARK_TRACE_EINVAL (`out` is one of the parts), HARK_TRACE_ESYSTEM, HARK_TRACE_EFORMAT (a
- * part is foreign or damaged; what was written to `out` is then no whole trace): one line in
- * `error`. */
+ * clock, or hark_trace_set_clock() was told of each part from another host. HARK_TRACE_EINVAL
+ * (`out` is one of the parts), HARK_TRACE_ESYSTEM, HARK_TRACE_EFORMAT (a part is foreign or
+ * damaged; what was written to `out` is then no whole trace): one line in `error`. */
 int hark_trace_merge(
     const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR]);
 /* The same of a run whose supervisor was killed: the last line says that it is unfinished. */
 int hark_trace_merge_unfinished(
     const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR]);
+/* For a part that has come from another host, by whose clock it is `ahead_ns` earlier than by ours.
+ * HARK_TRACE_EFORMAT: it is no part; HARK_TRACE_ESYSTEM. */
+int hark_trace_set_clock(const char *part, int64_t ahead_ns);
 
 /* ---- reading --------------------------------------------------------------------------------- */
 

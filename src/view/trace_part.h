@@ -25,6 +25,7 @@ struct hark_part_head {
     uint64_t written;     /* of them, those behind the buffer: a multiple of HARK_PART_BUFFER */
     uint64_t lost;        /* records that found no room */
     uint64_t buffer_at;   /* offset of the buffer, bytes; the written records follow it */
+    int64_t ahead;        /* of its host's clock is the one of whoever merges, ns: for each time */
     uint32_t record_size; /* sizeof(struct hark_trace_record) */
     uint32_t ranks;
     char protocol[HARK_TRACE_NAME], transport[HARK_TRACE_NAME];

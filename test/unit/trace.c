@@ -111,6 +111,38 @@ static void assert_same(
 
 /* ---- round trip ------------------------------------------------------------------------------ */
 
+/* Parts of hosts whose clocks differ come together by the clock of who merges. */
+static void clocks_of_other_hosts(void **state)
+{
+    (void)state;
+    char error[HARK_TRACE_ERROR];
+    struct hark_trace trace;
+    const int64_t ahead[2] = {0, -5000000000};
+    const char *parts[] = {in_dir("here"), in_dir("there")};
+    for (int i = 0; i < 2; i++) {
+        struct hark_trace_writer *w = hark_trace_open(parts[i], &job, 0, error);
+        assert_non_null(w);
+        for (uint64_t n = 0; n < 3; n++) { /* in turns: 0 here, 1 there, 2 here ... */
+            struct hark_trace_record r = example(HARK_TRACE_START);
+            r.rank = (uint32_t)i;
+            r.time = (uint64_t)((int64_t)(UINT64_C(60000000000) + 2 * n + (uint64_t)i) - ahead[i]);
+            assert_int_equal(hark_trace_add(w, &r), HARK_TRACE_OK);
+        }
+        hark_trace_close(w);
+        assert_int_equal(hark_trace_set_clock(parts[i], ahead[i]), HARK_TRACE_OK);
+    }
+    assert_int_equal(hark_trace_merge(in_dir("hosts"), parts, 2, error), HARK_TRACE_OK);
+    assert_int_equal(hark_trace_read(in_dir("hosts"), &trace, error), HARK_TRACE_OK);
+    assert_int_equal(trace.count, 6);
+    for (uint32_t n = 0; n < 6; n++) {
+        assert_int_equal(trace.record[n].time, n);
+        assert_int_equal(trace.record[n].rank, n % 2);
+    }
+    hark_trace_free(&trace);
+    assert_int_equal(hark_trace_set_clock(in_dir("hosts"), 1), HARK_TRACE_EFORMAT);
+    assert_int_equal(hark_trace_set_clock(in_dir("nowhere"), 1), HARK_TRACE_ESYSTEM);
+}
+
 static void every_kind_comes_back(void **state)
 {
     (void)state;
@@ -619,6 +651,7 @@ static int remove_dir(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(clocks_of_other_hosts),
         cmocka_unit_test(every_kind_comes_back),
         cmocka_unit_test(the_text_is_as_documented),
         cmocka_unit_test(down_is_written_in_runs),
