@@ -14,8 +14,8 @@
  * processes of the job: rank, or the number of ranks for the recovery process.
  *
  *   the first on each connection, the agent's and the answer
- *     HELLO     version u32, session u64 (0: a new one), heard u64, name string, more names: u32
- *               count + strings, pid u32
+ *     HELLO     version u32, session u64 (0: a new one), heard u64, number u32 (of the agent's
+ *               connections), name string, more names: u32 count + strings, pid u32
  *     JOB       begins a session; see struct hark_agent_job
  *     JOINED    heard u64: the session goes on
  *     GONE      it does not: the host was taken for dead

@@ -417,8 +417,19 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
         (void)a->store->ops->drop(a->store, rank, id[i]);
 }
 
+/* What of it is on its way here is not wanted any more. */
+static void cancel(struct peer *p, uint32_t rank, uint64_t above)
+{
+    struct coming *next;
+    for (struct coming *c = p->coming; c; c = next) {
+        next = c->next;
+        if (c->rank == rank && c->id > above) end_coming(p, c, false);
+    }
+}
+
 void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above)
 {
+    for (struct peer *p = a->depot ? a->depot->peer : NULL; p; p = p->next) cancel(p, rank, above);
     uint64_t id[256];
     const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;
     for (int i = 0; i < n && i < 256; i++)

@@ -37,12 +37,14 @@ static void opened(void *self, struct hark_connection *c)
     a->connection = c;
     a->attempt = NULL;
     a->attempts = 0;
+    a->good = (a->good + a->tried - 1) % a->supervisors;
     a->since = hark_lease_now();
     a->joined = false;
     hark_control_begin(&m, HARK_A_HELLO);
     hark_control_put32(&m, HARK_AGENT_VERSION);
     hark_control_put64(&m, a->job.session);
     hark_control_put64(&m, a->session.heard);
+    hark_control_put32(&m, ++a->opened);
     put_names(a, &m);
     hark_control_put32(&m, (uint32_t)getpid());
     hark_control_end(&m);
@@ -67,6 +69,7 @@ static void begin_again(uv_timer_t *timer)
 {
     struct agent *a = timer->data;
     a->tried = 0;
+    a->attempts++;
     if (!a->cleaning && a->attempt == NULL) try_next(a, "");
 }
 
@@ -203,9 +206,9 @@ static void closed(void *self, struct hark_connection *c, const char *why)
 }
 
 /* Mostly it is there at once, or what was sent is lost; but it may be far away too. */
-static uint32_t patience_ms(struct agent *a)
+static uint32_t patience_ms(const struct agent *a)
 {
-    return has_lease(a) ? 200u << a->attempts++ % 4 : CONNECT_MS;
+    return has_lease(a) ? 200u << a->attempts % 4 : CONNECT_MS;
 }
 
 static void try_next(struct agent *a, const char *why)
@@ -217,7 +220,7 @@ static void try_next(struct agent *a, const char *why)
     char error[200];
     memcpy(config.key, a->key, sizeof config.key);
     while (a->tried < a->supervisors) {
-        const char *address = a->supervisor[a->tried++];
+        const char *address = a->supervisor[(a->good + a->tried++) % a->supervisors];
         if (hark_connection_begin(&a->attempt, &config, address, error) == 0) return;
         why = error;
     }

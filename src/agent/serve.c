@@ -194,7 +194,7 @@ void hark_agent_leave(struct agent *a, int status)
 static void on_figures(uv_timer_t *timer)
 {
     struct agent *a = timer->data;
-    hark_agent_figures(a, 0, a->count);
+    if (!hark_session_full(&a->session)) hark_agent_figures(a, 0, a->count);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */

@@ -62,7 +62,9 @@ struct agent {
     uint64_t since;                     /* when it was opened (hark_lease_now()) */
     bool joined;                        /* the session goes on over it */
     struct hark_connection *attempt;    /* another one that is begun; NULL: none */
-    uint32_t attempts;                  /* since the last one was opened */
+    uint32_t attempts;                  /* rounds, since the last one was opened */
+    uint32_t opened;                    /* how many were */
+    uint32_t good;                      /* the address of the last one */
     struct hark_session session;
 
     struct hark_agent_job job;

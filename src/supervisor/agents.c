@@ -38,6 +38,11 @@ static void on_started(struct host *h, struct hark_control *m)
     const uint32_t pid = hark_control_get32(m);
     const int journal = (int)hark_control_get32(m);
     if (c == NULL || m->bad) return;
+    if (status == ENODATA && c->goes_back) { /* it was about to be killed */
+        c->status = SIGKILL;
+        c->ended = h->s->deaths_due = true;
+        return;
+    }
     if (status == ENODATA && c->checkpoint) { /* who has it does not answer, or has just died */
         c->lacks_image = true;
         return;
@@ -163,6 +168,7 @@ static char *copy_text(struct hark_control *m)
 
 static void on_ready(struct host *h, struct hark_control *m)
 {
+    if (h->ready) return;
     h->directory = copy_text(m);
     h->spill = copy_text(m);
     h->store_path = copy_text(m);
@@ -317,11 +323,12 @@ static int send_bytes(void *to, const void *at, size_t length)
 }
 
 /* The answer to HELLO, which is of the connection and not of the session. */
-static void say_first(struct hark_connection *c, struct hark_control *m)
+static bool say_first(struct hark_connection *c, struct hark_control *m)
 {
     hark_control_end(m);
-    if (m->bad || hark_connection_say(c, m->at, m->length) != 0) hark_connection_close(c, false);
+    const bool said = !m->bad && hark_connection_say(c, m->at, m->length) == 0;
     hark_control_free(m);
+    return said;
 }
 
 static void give_job(struct host *h, struct hark_connection *c)
@@ -352,8 +359,8 @@ static void give_job(struct host *h, struct hark_connection *c)
         if (hark_sup_signal_ignored(s, n)) job.ignored |= UINT64_C(1) << n;
     hark_control_begin(&m, HARK_A_JOB);
     hark_agent_put_job(&m, &job);
-    say_first(c, &m);
-    (void)hark_session_join(&h->session, send_bytes, c, 0);
+    if (say_first(c, &m)) (void)hark_session_join(&h->session, send_bytes, c, 0);
+    else hark_sup_host_part(h);
 }
 
 static void own(struct host *h, struct hark_connection *c)
@@ -366,25 +373,31 @@ static void own(struct host *h, struct hark_connection *c)
 
 /* Its connection was cut, or it thinks so; nothing is lost. */
 static void join_again(
-    struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard)
+    struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard, uint32_t number)
 {
     struct host *h = NULL;
     struct hark_control m;
     for (uint32_t i = 0; i < s->o->hosts; i++)
         if (s->host[i].session_name == name) h = &s->host[i];
+    if (h && number <= h->number_joined) { /* a late word on one that it has given up since */
+        hark_connection_close(c, false);
+        return;
+    }
     hark_control_begin(&m, h ? HARK_A_JOINED : HARK_A_GONE);
     if (h) hark_control_put64(&m, h->session.heard);
-    say_first(c, &m);
-    if (h == NULL) {
-        hark_connection_close(c, true);
+    const bool said = say_first(c, &m);
+    if (h == NULL || !said) {
+        hark_connection_close(c, said);
         return;
     }
     if (h->connection) hark_connection_close(h->connection, false);
     own(h, c);
+    h->number_joined = number;
     if (!hark_session_join(&h->session, send_bytes, c, heard)) {
         hark_sup_host_part(h);
         return;
     }
+    h->joined++;
     if (h->cut_said)
         hark_sup_say("host %s: its agent is connected again, nothing is lost", h->name);
     h->cut_at = 0;
@@ -395,9 +408,10 @@ static void on_hello(struct supervisor *s, struct hark_connection *c, struct har
 {
     if (hark_control_get32(m) != HARK_AGENT_VERSION) return;
     const uint64_t name = hark_control_get64(m), heard = hark_control_get64(m);
+    const uint32_t number = hark_control_get32(m);
     if (m->bad) return;
     if (name) {
-        join_again(s, c, name, heard);
+        join_again(s, c, name, heard, number);
         return;
     }
     struct host *h = host_of(s, m);
@@ -407,6 +421,7 @@ static void on_hello(struct supervisor *s, struct hark_connection *c, struct har
     }
     if (h->lost) forget_place(h);
     own(h, c);
+    h->number_joined = number;
     give_job(h, c);
 }
 
@@ -607,6 +622,18 @@ static bool is_awaited(const struct host *h)
     return h->session_name && !h->lost && (!h->done || h->connection);
 }
 
+/* Nothing comes any more, and no host may still have another connection. */
+static bool waited_enough(const struct supervisor *s)
+{
+    const uint64_t leave = LEAVE_MS * UINT64_C(1000000),
+                   dead = hark_lease_dead_ns(s->o->host_timeout_ms * UINT64_C(1000000)),
+                   since = hark_lease_now() - s->fetched_at;
+    bool cut = false;
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        cut |= is_awaited(&s->host[i]) && s->host[i].connection == NULL;
+    return since >= (cut && dead > leave ? dead : leave);
+}
+
 static bool all_done(const struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->o->hosts; i++)
@@ -625,8 +652,7 @@ void hark_sup_agents_close(struct supervisor *s)
         hark_control_put32(&m, s->phase == FINISHING && !s->signal);
         hark_sup_host_say(&s->host[i], &m);
     }
-    while (!all_done(s) && hark_lease_now() - s->fetched_at < LEAVE_MS * UINT64_C(1000000))
-        uv_run(&s->loop, UV_RUN_ONCE);
+    while (!all_done(s) && !waited_enough(s)) uv_run(&s->loop, UV_RUN_ONCE);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
         if (is_awaited(h) && !h->done)

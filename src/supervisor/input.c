@@ -117,7 +117,8 @@ void hark_sup_input_took(struct supervisor *s, struct hark_control *m)
     struct input *in = &s->input;
     const uint32_t turn = hark_control_get32(m);
     const uint64_t put_to = hark_control_get64(m), read_to = hark_control_get64(m);
-    if (m->bad || turn != in->turn || put_to > in->given) return;
+    if (m->bad || turn != in->turn || put_to > in->given || put_to < in->put || read_to > put_to)
+        return;
     in->put = put_to;
     in->read = read_to;
     feed_on(s);

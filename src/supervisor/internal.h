@@ -93,6 +93,7 @@ struct host { /* another one than ours, and its agent */
     struct hark_connection *connection; /* NULL: none */
     struct hark_session session;        /* over all its connections */
     uint64_t session_name;              /* 0: none */
+    uint32_t number_joined;             /* of its connections, by the agent's count: the last one */
     char address[64];                   /* numeric, of its last connection */
     uint64_t cut_at;                    /* when its connection ended (hark_lease_now()); 0: it has
                                            one */

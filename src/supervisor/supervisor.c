@@ -66,7 +66,8 @@ static void end_turn(uv_prepare_t *handle)
     if (s->launchers_due) hark_sup_launchers_reap(s);
     while (s->heard_due || s->finish_due || s->deaths_due || s->waves_due) {
         if (s->heard_due) hear(s);
-        if (s->waves_due) hark_sup_waves(s);
+        if (s->waves_due && !s->deaths_due)
+            hark_sup_waves(s); /* one may have died with its image */
         if (s->finish_due) finish_if_done(s);
         if (s->deaths_due) hark_sup_reap_all(s);
     }
