@@ -181,6 +181,8 @@ static void on_ready(struct host *h, struct hark_control *m)
     if (h->ready && h->was_ready) {
         hark_sup_say("host %s is back, as a spare one", h->name);
         hark_sup_copies_none(h);
+    } else if (h->ready) {
+        hark_sup_copies_missed(h);
     }
     h->s->came_up += h->ready && !h->was_ready;
     h->was_ready |= h->ready;
@@ -199,6 +201,7 @@ static void lose(struct host *h, const char *how)
         c->status = SIGKILL; /* as waitpid would have it */
     }
     h->lost = true;
+    h->undone_at = 0;
     h->deaths++;
     h->tries = 0;
     h->try_at = hark_lease_now() + TRY_NS;
@@ -514,6 +517,13 @@ static void look_at_cut(struct host *h, uint64_t now)
         h->name, h->cut_why, (double)(dead - now) / 1e9);
 }
 
+static void look_at_missed(struct host *h)
+{
+    if (h->undone_at == 0 || h->session.confirmed < h->undone_at) return;
+    h->undone_at = 0;
+    hark_sup_missed_done(h);
+}
+
 static void on_look(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
@@ -532,6 +542,7 @@ static void on_look(uv_timer_t *timer)
             lose_quietly(h);
         } else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
         else if (!h->lost && s->phase == RUNNING) look_at_cut(h, now);
+        look_at_missed(h);
     }
     hark_sup_waves_look(s);
     if (s->phase == RUNNING && !s->signal) look_for_images(s);
@@ -573,6 +584,32 @@ static void say_missing(const struct supervisor *s)
                 (double)s->o->launch_ms / 1000);
 }
 
+static void stop_waiting(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+/* The run before has died, perhaps just now, and its agents end its processes when their leases are
+ * over. Until then they may write to the stores. */
+static void wait_for_leases(struct supervisor *s)
+{
+    const uint64_t lease_ms = hark_sup_missed_lease(s);
+    uv_timer_t timer;
+    bool over = lease_ms == 0;
+    if (over) return;
+    const uint64_t wait = hark_lease_dead_ns(lease_ms * UINT64_C(1000000)) / 1000000;
+    hark_sup_say(
+        "the run before has not ended its processes: they are gone in %.1f s, then this one "
+        "begins",
+        (double)wait / 1000);
+    uv_timer_init(&s->loop, &timer);
+    timer.data = &over;
+    uv_timer_start(&timer, stop_waiting, wait, 0);
+    while (!over && s->phase == RUNNING && !s->signal) uv_run(&s->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&s->loop, UV_RUN_NOWAIT); /* the handle is ours until then */
+}
+
 /* False: not all have come up, and a line says why. */
 static bool wait_for_agents(struct supervisor *s)
 {
@@ -595,7 +632,7 @@ bool hark_sup_agents_open(struct supervisor *s)
     struct hark_connection_config config = {.loop = &s->loop,
         .events = {s, opened, message, NULL, closed},
         .silent_ms = (uint32_t)s->o->host_timeout_ms};
-    if (!make_hosts(s)) return false;
+    if (!make_hosts(s) || !hark_sup_missed_open(s)) return false;
     randombytes_buf(s->agent_key, sizeof s->agent_key);
     memcpy(config.key, s->agent_key, sizeof config.key);
     uv_timer_init(&s->loop, &s->hosts_look);
@@ -610,7 +647,8 @@ bool hark_sup_agents_open(struct supervisor *s)
     const uint64_t period = hark_lease_period_ms(s->o->host_timeout_ms);
     s->hosts_looked = hark_lease_now();
     uv_timer_start(&s->hosts_look, on_look, period, period);
-    bool ok = wait_for_agents(s);
+    wait_for_leases(s);
+    bool ok = s->phase == RUNNING && !s->signal && wait_for_agents(s);
     if (!ok && s->phase == RUNNING) hark_sup_end(s, s->signal ? 128 + s->signal : 1);
     return ok;
 }
@@ -653,6 +691,7 @@ void hark_sup_agents_close(struct supervisor *s)
         hark_sup_host_say(&s->host[i], &m);
     }
     while (!all_done(s) && !waited_enough(s)) uv_run(&s->loop, UV_RUN_ONCE);
+    const bool ended = all_done(s);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
         if (is_awaited(h) && !h->done)
@@ -660,6 +699,7 @@ void hark_sup_agents_close(struct supervisor *s)
         hark_sup_host_part(h);
     }
     if (s->listener) hark_listener_close(s->listener);
+    hark_sup_missed_close(s, ended);
     hark_sup_launchers_end(s);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         free(s->host[i].directory);

@@ -45,7 +45,7 @@ void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, 
     struct supervisor *s = h->s;
     if (s->holdings == NULL || rank >= s->o->ranks || h->lost) return;
     /* What a host that was dead lists may be of checkpoints that were undone meanwhile. */
-    if (h->was_ready && !h->ready) return;
+    if (!h->ready && (h->was_ready || id > hark_sup_missed(h, rank))) return;
     struct hark_holdings *x = &s->holdings[rank];
     if (whole == HARK_HOLDS_GONE) forget(x, id, h);
     if (whole == HARK_HOLDS_UNSHARED) hark_sup_flush_gone(s, rank, id);
@@ -320,6 +320,7 @@ void hark_sup_waves_look(struct supervisor *s)
 void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
 {
     hark_sup_flush_undo(s, member);
+    hark_sup_missed_undo(s, member);
     for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++) {
         struct hark_holdings *x = &s->holdings[r];
         for (uint32_t i = 0; member[r] && i < x->count;) {
@@ -337,16 +338,27 @@ void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
     }
 }
 
+static void undo_there(struct host *h, uint32_t rank, uint64_t above)
+{
+    struct hark_control m;
+    if (above == UINT64_MAX) return;
+    hark_control_begin(&m, HARK_A_UNDO);
+    hark_control_put32(&m, rank);
+    hark_control_put64(&m, above);
+    hark_sup_host_say(h, &m);
+    h->undone_at = h->session.said;
+}
+
 /* It was dead meanwhile, and what it has may be undone. */
 void hark_sup_copies_none(struct host *h)
 {
-    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++) {
-        struct hark_control m;
-        hark_control_begin(&m, HARK_A_UNDO);
-        hark_control_put32(&m, r);
-        hark_control_put64(&m, 0);
-        hark_sup_host_say(h, &m);
-    }
+    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++) undo_there(h, r, 0);
+}
+
+void hark_sup_copies_missed(struct host *h)
+{
+    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++)
+        undo_there(h, r, hark_sup_missed(h, r));
 }
 
 /* Decided: images before `oldest` are needed no more. A process drops its own. */

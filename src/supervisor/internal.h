@@ -30,6 +30,7 @@
  *       launch.c         agents on other hosts are started
  *       flush.c          checkpoints go to the store that all hosts share
  *       input.c          what rank 0 reads
+ *       missed.c         what one run must know of the one before
  *    4  end.c            the end of a job, wished for or not
  *       status.c         how it stands, for `hark ps`
  *       dispositions.c   what signals are to us and to the processes
@@ -93,10 +94,12 @@ struct host { /* another one than ours, and its agent */
     struct hark_connection *connection; /* NULL: none */
     struct hark_session session;        /* over all its connections */
     uint64_t session_name;              /* 0: none */
-    uint32_t number_joined;             /* of its connections, by the agent's count: the last one */
-    char address[64];                   /* numeric, of its last connection */
-    uint64_t cut_at;                    /* when its connection ended (hark_lease_now()); 0: it has
-                                           one */
+    uint64_t undone_at; /* when that message has come, what it had missed is undone; 0: nothing is
+                         */
+    uint32_t number_joined; /* of its connections, by the agent's count: the last one */
+    char address[64];       /* numeric, of its last connection */
+    uint64_t cut_at;        /* when its connection ended (hark_lease_now()); 0: it has
+                               one */
     char cut_why[100];
     bool cut_said;
     bool ready, lost, done;  /* it runs the job; it is dead, until it is back; it has cleaned up */
@@ -255,6 +258,7 @@ struct supervisor {
     struct hark_holders holders;    /* of each host */
     bool rack_said;                 /* all hosts that live are in one */
     bool anew; /* those that go back have no images on their hosts: all are started again */
+    struct hark_missed *missed;        /* NULL: no host can have missed anything */
     struct hark_flush *flush;          /* NULL: none of them go to a store that all share */
     char lost[HARK_KEEPER_ERROR + 64]; /* why somebody can not go back */
     struct hark_wave_waiting *waves;   /* that wait for copies, in the order in which they were said
@@ -402,6 +406,16 @@ void hark_sup_host_about(struct hark_control *m, uint16_t type, const struct chi
 uint32_t hark_sup_slot_number(const struct child *c);
 bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard of lately */
 
+/* missed.c: for jobs that may be resumed */
+bool hark_sup_missed_open(struct supervisor *s);                        /* false after a line */
+void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member); /* they go back now */
+/* What the host lists of images of the rank behind that one is of another past; UINT64_MAX: none */
+uint64_t hark_sup_missed(const struct host *h, uint32_t rank);
+void hark_sup_missed_done(struct host *h); /* it has dropped these images */
+/* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
+uint64_t hark_sup_missed_lease(const struct supervisor *s);
+void hark_sup_missed_close(struct supervisor *s, bool all_ended);
+
 /* launch.c */
 bool hark_sup_launch(struct supervisor *s); /* some of those not launched yet; false after a line */
 void hark_sup_launch_again(struct host *h); /* one that is dead: it may be back */
@@ -434,7 +448,8 @@ bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fac
 void hark_sup_waves_drop(struct supervisor *s, const uint8_t *member);
 void hark_sup_waves_look(struct supervisor *s); /* from time to time: asks again */
 void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member);
-void hark_sup_copies_none(struct host *h); /* it is back */
+void hark_sup_copies_none(struct host *h);   /* it is back */
+void hark_sup_copies_missed(struct host *h); /* it is there, after an earlier run */
 void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact);
 
 /* flush.c */

@@ -25,9 +25,10 @@ begin() { # lines of the hostfile; options: a run of four processes begins on h1
     --interval 50ms --host-timeout 2s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null &
   run=$!
 }
-resume() { # the interval of the shared store
+resume() { # the interval of the shared store; options
+  local interval=$1; shift
   on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
-    --store-interval "$1" --interval 50ms --host-timeout 2s -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
+    --store-interval "$interval" --interval 50ms --host-timeout 2s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
 }
 names() { (cd "$HARK_HOSTS/$2" && ls local/hark/*/r"$1" 2>/dev/null | grep '^[0-9]'); } # RANK HOST: images of a rank on a host
 lies_on() { # RANK HOST...: an image of the rank lies on these hosts, and of these only
@@ -130,6 +131,29 @@ rm -rf "$HARK_HOSTS"/h*/local/hark
 resume 10s
 is 'stopped: resumed from there' "0 $(cat right)" "$? $(cat out)"
 is 'stopped: no older one is used' 0 "$(grep -c older err)"
+
+# A host is lost with an image on its disk that is undone then, and whose number another one gets. When the job is resumed with that
+# host, its image is not taken for the other one.
+steps=12000
+"$hark" run -n 4 -- "$examples/heat2d" 256 $steps >right 2>/dev/null
+begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --protocol coordinated --interval 700ms
+last() { names "$1" "$2" | sort -n | tail -n 1; }
+second() { [ "$(last 1 h2)" -ge 2 ] 2>/dev/null; }
+holds 'another past: it runs' until_true 20 second
+loss h2 0 300 # what it says comes late: so its next image is written long before the checkpoint is decided
+stale=$(($(last 1 h2) + 1))
+third() { [ "$(last 1 h2)" = $stale ]; }
+holds 'another past: an image is there' until_true 20 third
+power_cut h2
+again() { [ "$( (names 1 h1; names 1 h3; names 1 h4) | grep -cx "$stale")" -ge 2 ]; }
+holds 'another past: its number is given again' until_true 30 again
+holds 'another past: it is written down' grep -q "^undo h2 1 $((stale - 1))$" "$shared/store/missed"
+on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
+wait $run
+power_on h2
+resume 0 --protocol coordinated
+is 'another past: resumed' "0 $(cat right)" "$? $(cat out)"
+holds 'another past: it is forgotten when it is dropped' sh -c '! grep -q ^undo "$1"' sh "$shared/store/missed"
 
 tested=("$hark" run) words='hark run'
 printf 'h1 rack=\n' >rack

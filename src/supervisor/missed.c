@@ -1,0 +1,193 @@
+/* missed.c: what one run of a job must know of the one before: which hosts have missed that
+ * checkpoints were undone, and how long its processes may still live.
+ *
+ * Numbers of checkpoints that are undone are given again. A host that was away then, dead or not
+ * used by a run, may still have an image of such a number, which is whole and of another past. So
+ * it is written down, in the store, beside the record, before an image of that number can be
+ * decided again: the file `missed`, with lines
+ *
+ *     host NAME                 has ever had images of this job
+ *     undo NAME RANK CHECKPOINT its images of the rank behind that checkpoint are of another past
+ *     lease MILLISECONDS        a run is on: when it dies its processes may live so much longer
+ */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct known {
+    char name[HARK_HOST_NAME];
+    const struct host *host; /* of this run; NULL: it is not used */
+    uint64_t *above;         /* of each rank; UINT64_MAX: nothing was missed */
+};
+
+struct hark_missed {
+    struct known *known;
+    uint32_t count;
+    uint64_t lease_ms; /* 0: the run before has ended its processes */
+    bool runs;
+};
+
+static struct known *find(const struct hark_missed *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        if (strcmp(m->known[i].name, name) == 0) return &m->known[i];
+    return NULL;
+}
+
+/* NULL: no memory. */
+static struct known *add(const struct supervisor *s, struct hark_missed *m, const char *name)
+{
+    struct known *k = find(m, name), *more;
+    if (k) return k;
+    uint64_t *above = malloc(s->o->ranks * sizeof *above);
+    more = above ? realloc(m->known, (m->count + 1) * sizeof *more) : NULL;
+    if (more == NULL) {
+        free(above);
+        return NULL;
+    }
+    m->known = more;
+    k = &more[m->count++];
+    for (uint32_t r = 0; r < s->o->ranks; r++) above[r] = UINT64_MAX;
+    *k = (struct known){.host = NULL, .above = above};
+    snprintf(k->name, sizeof k->name, "%s", name);
+    return k;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static bool read_line(const struct supervisor *s, struct hark_missed *m, const char *line)
+{
+    char name[HARK_HOST_NAME];
+    uint32_t rank;
+    uint64_t checkpoint;
+    struct known *k;
+    if (sscanf(line, "lease %" SCNu64, &m->lease_ms) == 1) return true;
+    if (sscanf(line, "host %255s", name) == 1) return add(s, m, name) != NULL;
+    if (sscanf(line, "undo %255s %" SCNu32 " %" SCNu64, name, &rank, &checkpoint) != 3 ||
+        rank >= s->o->ranks)
+        return true; /* what a newer one may write more */
+    k = add(s, m, name);
+    if (k && checkpoint < k->above[rank]) k->above[rank] = checkpoint;
+    return k != NULL;
+}
+
+static bool read_all(const struct supervisor *s, struct hark_missed *m)
+{
+    char path[4096], line[HARK_HOST_NAME + 64];
+    bool ok = true;
+    snprintf(path, sizeof path, "%s/missed", s->store_path);
+    FILE *f = fopen(path, "re");
+    if (f == NULL) return errno == ENOENT;
+    while (ok && fgets(line, sizeof line, f)) ok = read_line(s, m, line);
+    ok = ok && !ferror(f);
+    fclose(f);
+    return ok;
+}
+
+static void put_all(const struct supervisor *s, FILE *f)
+{
+    if (s->missed->runs) fprintf(f, "lease %" PRIu64 "\n", s->o->host_timeout_ms);
+    for (uint32_t i = 0; i < s->missed->count; i++) {
+        const struct known *k = &s->missed->known[i];
+        fprintf(f, "host %s\n", k->name);
+        for (uint32_t r = 0; r < s->o->ranks; r++)
+            if (k->above[r] != UINT64_MAX)
+                fprintf(f, "undo %s %" PRIu32 " %" PRIu64 "\n", k->name, r, k->above[r]);
+    }
+}
+
+static bool write_all(const struct supervisor *s)
+{
+    char path[4096], made[4096 + 8];
+    snprintf(path, sizeof path, "%s/missed", s->store_path);
+    snprintf(made, sizeof made, "%s.new", path);
+    FILE *f = fopen(made, "we");
+    if (f == NULL) return false;
+    put_all(s, f);
+    bool ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
+    ok = fclose(f) == 0 && ok && rename(made, path) == 0;
+    const int directory = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ok = ok && directory >= 0 && fsync(directory) == 0;
+    if (directory >= 0) close(directory);
+    return ok;
+}
+
+static void keep(struct supervisor *s)
+{
+    if (write_all(s)) return;
+    hark_sup_say(
+        "store %s: cannot write down which hosts are away: %s; do not use their disks when "
+        "the job is resumed",
+        s->store_path, strerror(errno));
+}
+
+/* ---- what it is for -------------------------------------------------------------------------- */
+
+bool hark_sup_missed_open(struct supervisor *s)
+{
+    if (s->o->store == NULL) return true;
+    s->missed = calloc(1, sizeof *s->missed);
+    bool ok = s->missed && read_all(s, s->missed);
+    for (uint32_t i = 0; ok && i < s->o->hosts; i++) {
+        struct known *k = add(s, s->missed, s->host[i].name);
+        ok = k != NULL;
+        if (ok) k->host = &s->host[i];
+    }
+    if (ok) s->missed->runs = true, keep(s);
+    else hark_sup_say("store %s: cannot read which hosts have been away", s->store_path);
+    return ok;
+}
+
+void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member)
+{
+    bool changed = false;
+    for (uint32_t i = 0; s->missed && s->holdings && i < s->missed->count; i++) {
+        struct known *k = &s->missed->known[i];
+        if (k->host && !k->host->lost) continue; /* it is told */
+        for (uint32_t r = 0; r < s->o->ranks; r++) {
+            const uint64_t checkpoint = s->child[r].checkpoint;
+            if (!member[r] || checkpoint >= k->above[r]) continue;
+            k->above[r] = checkpoint;
+            changed = true;
+        }
+    }
+    if (changed) keep(s);
+}
+
+uint64_t hark_sup_missed(const struct host *h, uint32_t rank)
+{
+    const struct known *k = h->s->missed ? find(h->s->missed, h->name) : NULL;
+    return k ? k->above[rank] : UINT64_MAX;
+}
+
+void hark_sup_missed_done(struct host *h)
+{
+    struct known *k = h->s->missed ? find(h->s->missed, h->name) : NULL;
+    bool changed = false;
+    for (uint32_t r = 0; k && r < h->s->o->ranks; r++) {
+        changed |= k->above[r] != UINT64_MAX;
+        k->above[r] = UINT64_MAX;
+    }
+    if (changed) keep(h->s);
+}
+
+uint64_t hark_sup_missed_lease(const struct supervisor *s)
+{
+    return s->missed ? s->missed->lease_ms : 0;
+}
+
+void hark_sup_missed_close(struct supervisor *s, bool all_ended)
+{
+    if (s->missed) s->missed->runs = !all_ended;
+    if (s->missed && all_ended) keep(s);
+    for (uint32_t i = 0; s->missed && i < s->missed->count; i++) free(s->missed->known[i].above);
+    if (s->missed) free(s->missed->known);
+    free(s->missed);
+    s->missed = NULL;
+}
