@@ -262,7 +262,7 @@ bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact)
     *w = (struct hark_wave_waiting){.said = c, .fact = *fact, .asked = hark_lease_now()};
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (is_of(s, w, r)) begin_round(s, r, fact->id);
-    if (!lacks(s, w)) {
+    if (!lacks(s, w) && !hark_sup_flush_ends(s)) {
         free(w);
         return false;
     }
@@ -276,7 +276,7 @@ bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fac
 {
     for (struct hark_wave_waiting **at = &s->waves; *at; at = &(*at)->next) {
         struct hark_wave_waiting *w = *at;
-        if (lacks(s, w)) continue;
+        if (lacks(s, w) || hark_sup_flush_ends(s)) continue;
         *c = w->said;
         *fact = w->fact;
         *at = w->next;

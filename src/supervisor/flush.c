@@ -288,6 +288,11 @@ void hark_sup_flush_look(struct supervisor *s)
         begin(s);
 }
 
+bool hark_sup_flush_ends(const struct supervisor *s)
+{
+    return s->flush && s->flush->then_end && s->flush->next.parts;
+}
+
 bool hark_sup_flush_then_end(struct supervisor *s)
 {
     struct hark_flush *f = s->flush;

@@ -458,6 +458,7 @@ void hark_sup_flush_close(struct supervisor *s);
 void hark_sup_flush_look(struct supervisor *s); /* a checkpoint was decided: is it time? */
 /* The run is to end behind the last checkpoint: with that in the shared store. False: none is to be
  * there. */
+bool hark_sup_flush_ends(const struct supervisor *s); /* being written: no later one is decided */
 bool hark_sup_flush_then_end(struct supervisor *s);
 /* What its agent says: HARK_FLUSHED. */
 void hark_sup_flushed(
