@@ -94,9 +94,12 @@ struct hark_transport_config {
     const char *directory; /* a directory of this job alone, for sockets; NULL for transports that
                             * need none */
     uint32_t me, inc, ranks;
-    const char *address;  /* where to listen, in the transport's own form; NULL: the transport
-                           * chooses */
-    uint8_t key[32];      /* the job's shared key; transports within one machine may ignore it */
+    const char *address; /* where to listen, in the transport's own form; NULL: the transport
+                          * chooses */
+    uint8_t key[32];     /* the job's shared key; transports within one machine may ignore it */
+    bool encrypts; /* what leaves this machine is encrypted, and nothing is taken that the key does
+                    * not authenticate; transports within one machine may ignore it. The same for
+                    * all of a job */
     uint64_t frame_limit; /* bytes of header and payload; 0: 1 GiB */
     uint64_t option[4];   /* of this transport (see its header); 0: its default */
     struct hark_sink sink;
@@ -115,7 +118,8 @@ struct hark_transport_option { /* an option that users may set */
 
 struct hark_transport_figures {
     uint64_t frames_out, frames_in, bytes_out, bytes_in; /* bytes of payloads and headers */
-    uint64_t refused; /* connections or frames dropped: wrong key, garbage, over the limit */
+    uint64_t refused; /* connections or frames dropped: wrong key, garbage, changed on their way,
+                       over the limit */
     uint64_t reconnects;
 };
 

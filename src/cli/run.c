@@ -77,6 +77,7 @@ void hark_cli_run_help(void)
         "--store too, in the\n"
         "                          background; 0: never (0)\n"
         "  --interface NAME  the network interface, or its address, that agents connect to\n"
+        "  --encrypt               encrypt what processes on different hosts send each other\n"
         "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
         "daly:MTBF: the best\n"
         "                          interval for a failure every MTBF on average, such as daly:2h\n"
@@ -348,7 +349,8 @@ enum {
     INTERFACE,
     HOST_STORE,
     HOST_COPIES,
-    STORE_INTERVAL
+    STORE_INTERVAL,
+    ENCRYPT
 };
 
 static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
@@ -366,8 +368,9 @@ static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
     {"spares", 1, NULL, SPARES}, {"host-timeout", 1, NULL, HOST_TIMEOUT},
     {"interface", 1, NULL, INTERFACE}, {"host-store", 1, NULL, HOST_STORE},
     {"host-copies", 1, NULL, HOST_COPIES}, {"store-interval", 1, NULL, STORE_INTERVAL},
-    {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT}, {"no-digest", 0, NULL, NO_DIGEST},
-    {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    {"encrypt", 0, NULL, ENCRYPT}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
+    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
+    {NULL, 0, NULL, 0}};
 
 static int compress(struct run_arguments *a, const char *text)
 {
@@ -406,6 +409,7 @@ static int option(struct run_arguments *a, int c, char *const *argv)
     case STORE_INTERVAL: return store_interval(a, optarg);
     case HOST_COPIES: return run_hosts_copies(&a->hosts, optarg);
     case INTERFACE: a->hosts.interface = optarg; return 0;
+    case ENCRYPT: a->o.encrypts = true; return 0;
     case INTERVAL: return interval(a, optarg);
     case STORE: a->o.store = optarg; return 0;
     case WAITS: a->o.waits = true; return 0;

@@ -254,6 +254,12 @@ int run_complete(struct run_arguments *a)
             "where some go too");
     if (a->o.transport == NULL) return bad("no transport was built in");
     int status = run_hosts_complete(a);
+    char listen[200];
+    if (status == 0 && a->o.encrypts &&
+        !hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
+        return bad("--encrypt needs several hosts, or --transport uv or mixed: with %s nothing "
+                   "leaves this machine",
+            a->o.transport->name);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);

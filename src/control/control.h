@@ -178,6 +178,7 @@ struct hark_setup {
     uint32_t keeps;       /* HARK_KEEPS_*, if there is a journal */
     uint32_t record;      /* 1: what it sends and takes goes into DIRECTORY/record-RANK */
     uint32_t steady;      /* 1: the readings of `keeps` are the same in every run */
+    uint32_t encrypts;    /* 1: the transport encrypts what leaves the host */
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */

@@ -317,6 +317,7 @@ static void driver_open(
         .me = P.setup.rank,
         .inc = P.setup.inc,
         .ranks = P.setup.ranks,
+        .encrypts = P.setup.encrypts,
         .frame_limit = P.setup.frame_limit,
         .address = P.setup.listen ? P.setup.listen : HARK_POINT_LISTEN};
     memcpy(c.transport_config.key, P.setup.key, sizeof P.setup.key);

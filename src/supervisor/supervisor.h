@@ -64,6 +64,7 @@ struct hark_run_options {
                         */
     bool then_stop; /* with `checkpoint_on`, and a store: the run ends when it is taken, with status
                        HARK_RUN_AGAIN */
+    bool encrypts;  /* what processes on different hosts send each other */
     uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
     uint64_t option[4];   /* the transport's own, see its header; 0: its default */
     uint32_t journal;     /* which readings of processes are kept for their re-execution:

@@ -73,6 +73,7 @@ void hark_sup_setup(struct child *c)
         .generations = o->generations,
         .frame_limit = o->frame_limit,
         .option = {o->option[0], o->option[1], o->option[2], o->option[3]},
+        .encrypts = o->encrypts,
         .digest = o->digest,
         .waits = o->waits,
         .incremental = o->incremental,

@@ -1,5 +1,6 @@
 /* Two ways in one transport under the conformance suite. HARK_TEST_MIXED says who is where: "one",
- * all on one host; "own", each on its own; "half", even ranks on one and odd ones on another. */
+ * all on one host; "own", each on its own; "half", even ranks on one and odd ones on another. With
+ * HARK_TEST_ENCRYPT what goes between hosts is encrypted. */
 #include "harness.h"
 #include "mixed/mixed.h"
 
@@ -27,6 +28,7 @@ static void configure(struct hark_transport_config *config)
 {
     static char address[RANKS + 1][40];
     char host[16];
+    config->encrypts = getenv("HARK_TEST_ENCRYPT") != NULL;
     if (is("one") && config->me % 2) return; /* h0 is also where those without an address are */
     host_of(host, config->me);
     char *text = address[(config->me + 1) % (RANKS + 1)];

@@ -235,6 +235,10 @@ static void options(void **state)
     config.option[0] = 0;
     MUST(conformance_subject.ops->open(&t, &config, error) == HARK_T_EINVAL);
     MUST(strstr(error, "hark_mpi_join()") != NULL);
+    end_config(&config, &job, 0, 0, &e);
+    config.encrypts = true;
+    MUST(conformance_subject.ops->open(&t, &config, error) == HARK_T_EINVAL);
+    MUST(strstr(error, "encrypt") != NULL);
     job_end(&job);
 }
 

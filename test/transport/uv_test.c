@@ -12,6 +12,21 @@
 #include <unistd.h>
 
 enum { MAGIC = 0x31767568, HELLO = 52, CHALLENGE = 76, PROOF = 40 };
+enum { MAGIC_ENCRYPT = 0x32767568, MORE = 33 }; /* HARK_TEST_ENCRYPT */
+
+static bool encrypts(void)
+{
+    return getenv("HARK_TEST_ENCRYPT") != NULL;
+}
+
+/* HARK_TEST_ENCRYPT=chacha: a processor without instructions for AES. */
+int __real_crypto_aead_aes256gcm_is_available(void);
+int __wrap_crypto_aead_aes256gcm_is_available(void);
+int __wrap_crypto_aead_aes256gcm_is_available(void)
+{
+    if (encrypts() && strcmp(getenv("HARK_TEST_ENCRYPT"), "chacha") == 0) return 0;
+    return __real_crypto_aead_aes256gcm_is_available();
+}
 
 static void put(uint8_t *at, uint64_t value, unsigned bytes)
 {
@@ -35,7 +50,7 @@ static void say(int fd, const uint8_t *bytes, size_t length)
 static void hello(uint8_t at[HELLO], uint32_t from, uint32_t from_inc, uint32_t to, uint32_t to_inc,
     uint8_t nonce)
 {
-    put(at, MAGIC, 4);
+    put(at, encrypts() ? MAGIC_ENCRYPT : MAGIC, 4);
     put(at + 4, from, 4);
     put(at + 8, from_inc, 4);
     put(at + 12, to, 4);
@@ -57,15 +72,16 @@ static void garbage(
     const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round)
 {
     uint8_t text[300];
-    size_t length = HELLO;
+    const size_t whole = HELLO + (encrypts() ? MORE : 0);
+    size_t length = whole;
     int fd = connect_to(address);
     for (size_t i = 0; i < sizeof text; i++) text[i] = (uint8_t)mix(round * 1000 + i);
     if (round % 8 != 0) hello(text, as, round, victim->me, victim->inc, 7);
     switch (round % 8) {
     case 0: length = 1 + mix(round) % 299; break;
     case 1: text[mix(round) % 4] ^= 1; break;           /* another version */
-    case 2: length = mix(round) % HELLO; break;         /* cut, and left so */
-    case 3: length = HELLO + PROOF; break;              /* a proof that is none */
+    case 2: length = mix(round) % whole; break;         /* cut, and left so */
+    case 3: length = whole + PROOF; break;              /* a proof that is none */
     case 4: put(text + 4, victim->ranks + 3, 4); break; /* nobody */
     case 5: length = 0; break;
     case 6: put(text + 4, victim->me, 4); break;        /* the victim itself */
@@ -79,6 +95,7 @@ static void garbage(
 static void configure(struct hark_transport_config *config)
 {
     if (getenv("HARK_TEST_UV") != NULL) config->address = getenv("HARK_TEST_UV");
+    config->encrypts = encrypts();
 }
 
 const struct conformance_transport conformance_subject = {.name = "uv",
@@ -673,7 +690,8 @@ static void cut_at_every_byte(void **state)
 {
     (void)state;
     uint64_t reconnects = 0;
-    for (uint64_t bytes = 0; bytes < 900; bytes++)
+    const uint64_t most = encrypts() ? 1300 : 900;
+    for (uint64_t bytes = 0; bytes < most; bytes++)
         reconnects += talk_through(bytes, 0, bytes, 5, 60, bytes % 2);
     MUST(reconnects > 300); /* that is, cut behind the handshake */
 }
@@ -816,9 +834,21 @@ int main(void)
         TEST(another_address),
         TEST(farewell),
     };
+    const struct CMUnitTest encrypted[] = {
+        /* those of which no part is said by hand */
+        TEST(addresses),
+        TEST(wrong_key),
+        TEST(over_the_limit),
+        TEST(cut_at_every_byte),
+        TEST(cut_again_and_again),
+        TEST(crossing),
+        TEST(another_address),
+        TEST(farewell),
+    };
     setvbuf(stdout, NULL, _IOLBF, 0);
     MUST(sodium_init() >= 0);
     hang_after(PATIENCE);
+    if (encrypts()) return cmocka_run_group_tests_name("uv, encrypted", encrypted, NULL, NULL);
     return cmocka_run_group_tests_name("uv", tests, NULL, NULL);
 }
 #endif

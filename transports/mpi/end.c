@@ -31,6 +31,7 @@ static const char *bad_config(const struct hark_transport_config *c)
     if (c->me >= c->ranks && c->me != HARK_RECOVERY) return "no such rank";
     if (c->inc == UINT32_MAX) return "the incarnation is out of its range";
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
+    if (c->encrypts) return "MPI does not encrypt what it carries";
     if (!c->option[0]) return "hark_mpi_join() was not called with this config";
     if (window && (window < WINDOW_LEAST || window > WINDOW_MOST))
         return "option 1, the window, is not in 1 MiB .. 1 GiB";

@@ -51,6 +51,8 @@ static void on_closed(uv_handle_t *handle)
 {
     struct conn *c = handle->data;
     if (--c->handles > 0) return;
+    hark_uv_guard_free(c->guard);
+    sodium_memzero(c->secret, sizeof c->secret);
     free(c->buffer);
     free(c);
 }

@@ -4,6 +4,7 @@
  *   listen.c     strangers come in
  *   conn.c       a connection: its life, and what libuv reports of it
  *   handshake.c  both sides prove who they are
+ *   guard.c      what is written and read, if it is encrypted: record.c
  *   pair.c       the other processes: incarnations, meeting, losing and meeting again
  *   send.c       frames into the stream to a peer
  *   receive.c    frames out of the stream from a peer
@@ -19,6 +20,7 @@
 #include <uv.h>
 
 #include "address.h"
+#include "guard.h"
 #include "hark/transport.h"
 #include "head.h"
 #include "window.h"
@@ -78,6 +80,10 @@ struct conn {
     uint8_t nonce[2][32];               /* initiator's, acceptor's */
     uint8_t message[SHAKE_MESSAGE_MAX]; /* that is coming */
     uint32_t got;
+    /* if it is to be encrypted; also initiator's, acceptor's */
+    uint8_t public_key[2][32], secret[32];
+    uint8_t ciphers[2];  /* what the one can, what the other has chosen */
+    struct guard *guard; /* NULL: bytes are written and read as they are */
 
     uint8_t *buffer;             /* BUFFER_BYTES; unread bytes are begin .. end */
     size_t begin, end, need;     /* need: so many from begin on make up what comes next */
@@ -170,6 +176,7 @@ struct end {
     uv_poll_t listener;
     int listen_fd;
     bool has_loop, has_listener, woken, late;
+    bool encrypts;
     bool keeps_no_pointers; /* see uv.h */
     bool changed;           /* what libuv watches and when; it learns of that when it runs */
     char unlink_path[ADDRESS_TEXT]; /* empty: nothing */
@@ -222,6 +229,8 @@ void hark_uv_conn_connect(struct pair *p);
 void hark_uv_shake_begin(struct conn *c);
 /* Reads what has come of the message that is wanted, and goes on if it is whole. */
 void hark_uv_shake_read(struct conn *c);
+/* From here on it is encrypted. False: it can not be, and the connection is lost. */
+bool hark_uv_shake_guard(struct conn *c);
 
 /* pair.c */
 struct pair *hark_uv_pair_get(struct end *e, uint32_t number);

@@ -89,6 +89,7 @@ void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position)
         hark_uv_conn_lost(c);
         return;
     }
+    if (e->encrypts && !hark_uv_shake_guard(c)) return;
     if (c->state == CONN_WANT_PROOF) e->strangers--;
     if (p->attempt == c) p->attempt = NULL;
     c->state = CONN_JOINED;

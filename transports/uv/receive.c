@@ -227,14 +227,30 @@ static size_t offer(struct conn *c, uint8_t **at)
     return want < room ? want : room;
 }
 
+static ssize_t read_some(struct conn *c, uint8_t *at, size_t room)
+{
+    return c->guard ? hark_uv_guard_read(c->guard, c->fd, at, room)
+                    : recv(c->fd, at, room, MSG_DONTWAIT);
+}
+
+/* Is there something that came, and that the system does not know of any more? */
+static bool has_more(const struct conn *c)
+{
+    return c->guard && hark_uv_guard_has_more(c->guard);
+}
+
 int hark_uv_receive(struct conn *c)
 {
     int count = 0;
     for (int i = 0; i < READS_MOST && c->state == CONN_JOINED; i++) {
         uint8_t *at;
         size_t room = offer(c, &at);
-        ssize_t n = recv(c->fd, at, room, MSG_DONTWAIT);
+        ssize_t n = read_some(c, at, room);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EBADMSG) {
+            hark_uv_conn_refuse(c);
+            break;
+        }
         if (n < 0 && !c->hung && (errno == EAGAIN || errno == EWOULDBLOCK)) break;
         if (n <= 0) {
             hark_uv_conn_lost(c);
@@ -246,10 +262,10 @@ int hark_uv_receive(struct conn *c)
             c->end += (size_t)n;
             count += take(c);
         }
-        if ((size_t)n < room && !c->hung) break;
+        if ((size_t)n < room && !c->hung && !has_more(c)) break;
     }
     if (c->state != CONN_JOINED) return count;
-    if (c->hung || c->mute)
+    if (c->hung || c->mute || has_more(c))
         hark_uv_conn_ready(c); /* up to the end; nobody else will say that there is more */
     if (c->pair->in.ack_due && !c->writing) hark_uv_flush(c->pair);
     return count;

@@ -16,7 +16,7 @@
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* Returns how many bytes were written. The connection may be mute then. */
-static uint64_t write_some(struct conn *c, struct iovec *piece, int count)
+static uint64_t write_bytes(struct conn *c, struct iovec *piece, int count)
 {
     struct msghdr message = {.msg_iov = piece, .msg_iovlen = (size_t)count};
     ssize_t n;
@@ -31,6 +31,33 @@ static uint64_t write_some(struct conn *c, struct iovec *piece, int count)
     (void)shutdown(c->fd, SHUT_RDWR);
     hark_uv_conn_ready(c);
     return 0;
+}
+
+/* Writes what is sealed. False: not all of it. */
+static bool write_sealed(struct conn *c)
+{
+    size_t length;
+    for (uint8_t *at; (at = guard_to_write(c->guard, &length)) != NULL;) {
+        size_t n = (size_t)write_bytes(c, &(struct iovec){at, length}, 1);
+        guard_written(c->guard, n);
+        if (n < length) return false;
+    }
+    return true;
+}
+
+/* Returns how many bytes were written, or sealed to be. The connection may be mute then. */
+static uint64_t write_some(struct conn *c, struct iovec *piece, int count)
+{
+    if (!c->guard) return write_bytes(c, piece, count);
+    uint64_t done = 0;
+    for (size_t n = 1; n > 0 && write_sealed(c); done += n)
+        n = hark_uv_guard_seal(c->guard, piece, count, (size_t)done);
+    return done;
+}
+
+static bool has_sealed(const struct conn *c)
+{
+    return c->guard && guard_has_sealed(c->guard);
 }
 
 /* So far the stream can be written now. */
@@ -79,6 +106,7 @@ static bool write_ahead(struct pair *p)
     struct out *o = &p->out;
     struct iovec piece[7];
     int count;
+    if (c->guard && !write_sealed(c)) return false;
     for (;;) {
         if (c->control_left > 0) {
             *piece = (struct iovec){c->control + HEAD_BYTES - c->control_left, c->control_left};
@@ -91,7 +119,7 @@ static bool write_ahead(struct pair *p)
             if (n < total) return false;
         }
         /* between frames only, so the stream must be written up to its end */
-        if (!p->in.ack_due || o->sent < o->end) return true;
+        if (!p->in.ack_due || o->sent < o->end) return !has_sealed(c);
         if (p->in.told == p->in.position) p->in.ack_due = false;
         else make_control(p, HEAD_ACK);
     }
@@ -253,7 +281,7 @@ static int send_short(
     keep(&o->window, o->end, piece, 5);
     o->held = o->end += total;
     went_out(o, n);
-    if (at_once && n < total && !c->mute) hark_uv_conn_watch(c, true);
+    if (at_once && (n < total || has_sealed(c)) && !c->mute) hark_uv_conn_watch(c, true);
     else if (can && !at_once) hark_uv_flush(p);
     else if (!c) hark_uv_pair_pursue(p);
     return HARK_T_OK;

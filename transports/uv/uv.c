@@ -71,6 +71,7 @@ static struct end *new_end(const struct hark_transport_config *c)
     e->deadline = c->option[0] ? c->option[0] : DEADLINE_USUAL;
     e->strangers_most = c->option[1] ? (uint32_t)c->option[1] : STRANGERS_USUAL;
     e->window_most = c->option[2] ? c->option[2] : WINDOW_USUAL;
+    e->encrypts = c->encrypts;
     memcpy(e->key, c->key, sizeof e->key);
     strcpy(e->job, c->job);
     e->ready_end = &e->ready;
@@ -334,7 +335,10 @@ static bool has_left(const struct pair *p)
 {
     const struct out *o = &p->out;
     if (o->acked == o->end) return true;
-    if (p->conn) return o->sent == o->end && is_over(p->conn->fd);
+    if (p->conn) {
+        const struct guard *g = p->conn->guard;
+        return o->sent == o->end && !(g && guard_has_sealed(g)) && is_over(p->conn->fd);
+    }
     return o->high == o->end && (p->absent || p->address.length == 0);
 }
 

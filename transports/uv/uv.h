@@ -13,8 +13,11 @@
  *
  * Before any frame is taken from a connection both sides prove that they know config.key, by a
  * keyed hash over both nonces, both ranks and incarnations, the job and the role. A connection that
- * does not do so is dropped and counted in figures.refused. What follows is not encrypted and not
- * signed: who can alter the bytes of a connection that others made must be kept out by other means.
+ * does not do so is dropped and counted in figures.refused. Without config.encrypts what follows is
+ * not encrypted and not signed: who can alter the bytes of a connection that others made must be
+ * kept out by other means. With it each connection has keys of its own, and all that follows the
+ * handshake is in records (record.h). A connection on which anything else comes is dropped, counted
+ * and made again, as one that is lost: all that was taken from it is what the other has sent.
  *
  * A frame longer than 128 KiB is sent from the caller's memory: send() answers HARK_T_AGAIN until
  * the other has all but its last 256 KiB, which are then copied. Poll meanwhile. An answer to the
