@@ -3,8 +3,9 @@
  * Two processes, each on a processor of its own, exchange messages over UNIX sockets and over
  * loopback TCP: ping-pong (half the round trip) and a stream one way (time for a message). Bare
  * libuv: uv_try_write(), the rest by uv_write(), read into the message's own memory. hark: frames
- * with a header of 32 bytes, wait() and poll(). Both in turns, ROUNDS times; medians, and the
- * median of the ratios of neighbouring rounds. */
+ * with a header of 32 bytes, wait() and poll(); and the same encrypted. All in turns, ROUNDS times;
+ * medians, and the median of the ratios of neighbouring rounds: hark over libuv, encrypted over
+ * hark. */
 #include "bare_uv.h"
 #include "uv/uv.h"
 
@@ -19,6 +20,8 @@
 #include <unistd.h>
 
 enum { ROUNDS = 15, HEADER = 32 };
+enum way { BARE, HARK, ENCRYPTED, WAYS };
+
 static double now(void)
 {
     struct timespec t;
@@ -74,13 +77,15 @@ static void far_receive(struct far *f, size_t messages)
     f->arrived -= messages;
 }
 
-static void far_open(struct far *f, uint32_t me, bool tcp, const char *directory, int fd)
+static void far_open(
+    struct far *f, uint32_t me, bool tcp, bool encrypts, const char *directory, int fd)
 {
     char error[200], theirs[200] = {0};
-    struct hark_transport_config config = {.job = "bench",
+    struct hark_transport_config config = {.job = encrypts ? "bench-encrypted" : "bench",
         .directory = directory,
         .me = me,
         .ranks = 2,
+        .encrypts = encrypts,
         .address = tcp ? "tcp:127.0.0.1:0" : NULL,
         .sink = {f, place, arrived, broken}};
     *f = (struct far){NULL, 1 - me, 0};
@@ -95,42 +100,42 @@ static void far_open(struct far *f, uint32_t me, bool tcp, const char *directory
 
 struct side {
     struct raw raw;
-    struct far far;
+    struct far far[WAYS];
     bool first;
 };
 
-static void message(struct side *s, bool bare, size_t size)
+static void message(struct side *s, enum way way, size_t size)
 {
-    if (bare) raw_send(&s->raw, size);
-    else far_send(&s->far, size);
+    if (way == BARE) raw_send(&s->raw, size);
+    else far_send(&s->far[way], size);
 }
 
-static void hear(struct side *s, bool bare, size_t size, size_t count)
+static void hear(struct side *s, enum way way, size_t size, size_t count)
 {
-    if (bare) raw_receive(&s->raw, size, count);
-    else far_receive(&s->far, count);
+    if (way == BARE) raw_receive(&s->raw, size, count);
+    else far_receive(&s->far[way], count);
 }
 
-static double ping_pong(struct side *s, bool bare, size_t size, size_t count)
+static double ping_pong(struct side *s, enum way way, size_t size, size_t count)
 {
     double from = now();
     for (size_t i = 0; i < count; i++) {
-        if (s->first) message(s, bare, size);
-        hear(s, bare, size, 1);
-        if (!s->first) message(s, bare, size);
+        if (s->first) message(s, way, size);
+        hear(s, way, size, 1);
+        if (!s->first) message(s, way, size);
     }
     return (now() - from) / (double)count / 2;
 }
 
-static double stream(struct side *s, bool bare, size_t size, size_t count)
+static double stream(struct side *s, enum way way, size_t size, size_t count)
 {
     double from = now();
     if (s->first) {
-        for (size_t i = 0; i < count; i++) message(s, bare, size);
-        hear(s, bare, 8, 1);
+        for (size_t i = 0; i < count; i++) message(s, way, size);
+        hear(s, way, 8, 1);
     } else {
-        hear(s, bare, size, count);
-        message(s, bare, 8);
+        hear(s, way, size, count);
+        message(s, way, 8);
     }
     return (now() - from) / (double)count;
 }
@@ -147,22 +152,25 @@ static double median(double *of)
     return of[ROUNDS / 2];
 }
 
-typedef double run_function(struct side *s, bool bare, size_t size, size_t count);
+typedef double run_function(struct side *s, enum way way, size_t size, size_t count);
 
 static void measure(struct side *s, const char *kind, const char *what, run_function *run)
 {
     static const size_t sizes[] = {8, 1024, 64 << 10, 1 << 20}, counts[] = {4000, 4000, 1000, 100};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        double bare[ROUNDS], hark[ROUNDS], ratio[ROUNDS];
+        double took[WAYS][ROUNDS], ratio[WAYS][ROUNDS];
         for (int round = -1; round < ROUNDS; round++) { /* the first warms up */
             int at = round < 0 ? 0 : round;
-            bare[at] = run(s, true, sizes[i], counts[i]);
-            hark[at] = run(s, false, sizes[i], counts[i]);
-            ratio[at] = hark[at] / bare[at];
+            for (enum way way = BARE; way < WAYS; way++) {
+                took[way][at] = run(s, way, sizes[i], counts[i]);
+                if (way != BARE) ratio[way][at] = took[way][at] / took[way - 1][at];
+            }
         }
         if (s->first)
-            printf("%-5s %-10s %8zu B  libuv %8.2f us  hark %8.2f us  ratio %.2f\n", kind, what,
-                sizes[i], median(bare), median(hark), median(ratio));
+            printf("%-5s %-10s %8zu B  libuv %8.2f us  hark %8.2f us  ratio %.2f  encrypted %8.2f "
+                   "us  ratio %.2f\n",
+                kind, what, sizes[i], median(took[BARE]), median(took[HARK]), median(ratio[HARK]),
+                median(took[ENCRYPTED]), median(ratio[ENCRYPTED]));
     }
 }
 
@@ -180,16 +188,17 @@ static void run_side(bool first, bool tcp, const char *directory, int bare_fd, i
     pin(first ? 0 : 1);
     s.first = first;
     raw_open(&s.raw, bare_fd, tcp);
-    far_open(&s.far, first ? 0 : 1, tcp, directory, meeting_fd);
+    for (enum way way = HARK; way < WAYS; way++)
+        far_open(&s.far[way], first ? 0 : 1, tcp, way == ENCRYPTED, directory, meeting_fd);
     measure(&s, tcp ? "tcp" : "unix", "ping-pong", ping_pong);
     measure(&s, tcp ? "tcp" : "unix", "stream", stream);
-    s.far.t->ops->close(s.far.t);
+    for (enum way way = HARK; way < WAYS; way++) s.far[way].t->ops->close(s.far[way].t);
 }
 
 static void pair(bool tcp, const char *directory)
 {
     int bare[2], meeting[2], status;
-    must(socketpair(AF_UNIX, SOCK_STREAM, 0, meeting) == 0, "no sockets");
+    must(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, meeting) == 0, "no sockets");
     if (tcp) tcp_pair(bare);
     else must(socketpair(AF_UNIX, SOCK_STREAM, 0, bare) == 0, "no sockets");
     fflush(NULL);
