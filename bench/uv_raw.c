@@ -5,7 +5,7 @@
  * libuv: uv_try_write(), the rest by uv_write(), read into the message's own memory. hark: frames
  * with a header of 32 bytes, wait() and poll(); and the same encrypted. All in turns, ROUNDS times;
  * medians, and the median of the ratios of neighbouring rounds: hark over libuv, encrypted over
- * hark. */
+ * hark. uv_raw [unix|tcp] */
 #include "bare_uv.h"
 #include "uv/uv.h"
 
@@ -218,14 +218,15 @@ static void pair(bool tcp, const char *directory)
     must(waitpid(child, &status, 0) == child && status == 0, "the other has failed");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     char directory[] = "/tmp/hark-bench.XXXXXX";
     signal(SIGPIPE, SIG_IGN); /* for bare libuv */
     memset(outgoing, 1, sizeof outgoing);
     must(mkdtemp(directory) != NULL, "no directory");
-    pair(false, directory);
-    pair(true, directory);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (int tcp = 0; tcp < 2; tcp++)
+        if (argc < 2 || strcmp(argv[1], tcp ? "tcp" : "unix") == 0) pair(tcp, directory);
     must(rmdir(directory) == 0, "something was left behind");
     return 0;
 }
