@@ -503,6 +503,11 @@ static void keys_change(void **state)
         randombytes_buf(secret, sizeof secret);
         hark_uv_records_begin(&out, aes, secret);
         hark_uv_records_begin(&in, aes, secret);
+        hark_uv_record_seal(&out, secret, sizeof text, record);
+        hark_uv_record_seal(&out, secret, sizeof text, kept);
+        for (size_t i = 0; i < sizeof kept; i += 8) /* but the length */
+            MUST(memcmp(record + (i ? i : 4), kept + (i ? i : 4), i ? 8 : 4) != 0);
+        hark_uv_records_begin(&out, aes, secret);
         same = out; /* who has stolen the first key */
         for (uint64_t i = 0; i < RECORDS_OF_A_KEY + 10; i++) {
             memset(text, (int)i, sizeof text);
