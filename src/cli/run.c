@@ -76,7 +76,7 @@ void hark_cli_run_help(void)
         "the "
         "--store too, in the\n"
         "                          background; 0: never (0)\n"
-        "  --interface NAME  the network interface, or its address, that agents connect to\n"
+        "  --interface NAME        the network interface, or its address, that agents connect to\n"
         "  --encrypt               encrypt what processes on different hosts send each other\n"
         "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
         "daly:MTBF: the best\n"
