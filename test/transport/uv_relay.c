@@ -367,16 +367,16 @@ static void always(void)
     for (int i = 0; i < 3; i++) encrypts[i] = true;
 }
 
-/* Each bit of the first record, and some of longer ones. */
-static void each_bit(void **state)
+/* Bits of each byte of the first record, and some of longer ones. */
+static void bits_of_records(void **state)
 {
     (void)state;
     enum { BITS = 8 * (24 + RECORD_AROUND) };
     always();
     for (unsigned way = 0; way < 2; way++) {
-        for (size_t bit = 0; bit < BITS; bit++) MUST(attacked(FLIP, 1, way, 2, bit) == 1);
+        for (size_t bit = 0; bit < BITS; bit += 3) MUST(attacked(FLIP, 1, way, 2, bit) == 1);
         long_ones = true;
-        for (size_t bit = 0; bit < 60; bit++)
+        for (size_t bit = 0; bit < 20; bit++)
             MUST(attacked(FLIP, 1, way, 3 + bit % 5, mix(bit) % 100000) == 1);
         long_ones = false;
     }
@@ -529,7 +529,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(keys_change),
-        TEST(each_bit),
+        TEST(bits_of_records),
         TEST(each_byte_of_the_handshake),
         TEST(records_in_another_order),
         TEST(recordings),

@@ -31,7 +31,8 @@ void hark_uv_guard_free(struct guard *g)
  * connection that is cut again and again would bring nothing over. */
 static size_t next_most(const struct guard *g)
 {
-    return g->out.number < 4 ? RECORD_MOST >> (4 - g->out.number) : RECORD_MOST;
+    const size_t most = RECORD_MOST;
+    return g->out.number < 4 ? most >> (4 - g->out.number) : most;
 }
 
 /* At most `most` bytes in one place, if there is one; else copied to `to`. */
