@@ -417,7 +417,7 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
         (void)a->store->ops->drop(a->store, rank, id[i]);
 }
 
-/* What of it is on its way here is not wanted any more. */
+/* Images of the rank behind that one are not wanted any more: those on their way here end. */
 static void cancel(struct peer *p, uint32_t rank, uint64_t above)
 {
     struct coming *next;
