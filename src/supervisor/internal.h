@@ -11,10 +11,13 @@
  *       json.c           the figures
  *       metrics.c        the figures while it runs, for Prometheus
  *   13  death.c          a death: what it means, and what follows
+ *       agents.c         agents of other hosts, from the beginning of a job to its end
  *   12  messages.c       what processes say
+ *       agent_join.c     connections of agents
  *   11  recover.c        bringing back: after a death, by the recovery line, from a store
+ *       agent_said.c     what they say
  *   10  rollback.c       those that go back though they live
- *       agents.c         what agents of other hosts say, and hosts that die
+ *       host_watch.c     hosts that die, are silent, or come back
  *    9  spawn.c          starts a process, here or there
  *    8  tell.c           what processes are told
  *       place.c          which process runs on which host
@@ -66,6 +69,7 @@
 #include "../control/control.h"
 #include "address.h"
 #include "holders.h"
+#include "hosts.h"
 #include "inquiry.h"
 #include "output.h"
 #include "keeper.h"
@@ -76,56 +80,10 @@
 #include "../view/recording.h"
 #include "../view/trace.h"
 
-struct supervisor;
-struct child;
-
 struct stream { /* an output of a process, for hark_output */
     struct child *child;
     int kind;    /* 0 stdout, 1 stderr */
     bool inside; /* a line: its beginning was put out already */
-};
-
-struct host { /* another one than ours, and its agent */
-    struct supervisor *s;
-    uint32_t number; /* from 0 */
-    const char *name;
-    uint32_t slots;
-    bool spare;                         /* it runs nothing until another one dies */
-    struct hark_connection *connection; /* NULL: none */
-    struct hark_session session;        /* over all its connections */
-    uint64_t session_name;              /* 0: none */
-    uint64_t undone_at; /* when that message has come, what it had missed is undone; 0: nothing is
-                         */
-    uint32_t number_joined; /* of its connections, by the agent's count: the last one */
-    char address[64];       /* numeric, of its last connection */
-    uint64_t cut_at;        /* when its connection ended (hark_lease_now()); 0: it has
-                               one */
-    char cut_why[100];
-    bool cut_said;
-    bool ready, lost, done;  /* it runs the job; it is dead, until it is back; it has cleaned up */
-    bool was_ready;          /* ever */
-    uint32_t deaths, joined; /* how often it died; how often a cut connection was made again */
-    uint64_t try_at;         /* a dead one's agent is started again then (hark_lease_now()) */
-    uint32_t tries;          /* in a row */
-    uint64_t heard;          /* when we last heard of it (hark_lease_now()) */
-    int64_t clock;           /* our CLOCK_MONOTONIC less its own, ns */
-    bool clock_known;
-    char *directory, *spill; /* of the job there; spill NULL: none */
-    char *store_path;        /* where its processes keep images */
-    char *depot;             /* address for other agents; NULL: none */
-    int board, store;        /* descriptors there that processes inherit */
-    pid_t launcher;          /* 0: none, or it has ended */
-};
-
-struct hark_holding {
-    uint64_t id;
-    struct host *host;
-};
-
-struct hark_holdings { /* which host has which image of a rank */
-    struct hark_holding *at;
-    uint32_t count;
-    uint32_t round; /* of copies: what comes late of an earlier one is of no checkpoint any more */
 };
 
 struct child { /* a process of the job, over all its incarnations */
@@ -395,81 +353,6 @@ void hark_sup_resume_reading(struct child *c);      /* what was paused */
 void hark_sup_heard(struct child *c, enum hark_pipe line, const uint8_t *at, size_t length);
 void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the message stays the
                                                                 caller's */
-
-/* host.c */
-void hark_sup_host_say(struct host *h, struct hark_control *m); /* ends it, sends it, frees it */
-void hark_sup_host_mention(struct host *h, struct hark_control *m); /* the same; it may be lost */
-/* Its session is over: if its agent lives, it hears so when it asks, and ends its processes. */
-void hark_sup_host_part(struct host *h);
-/* Begins a message about a process. */
-void hark_sup_host_about(struct hark_control *m, uint16_t type, const struct child *c);
-uint32_t hark_sup_slot_number(const struct child *c);
-bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard of lately */
-
-/* missed.c: for jobs that may be resumed */
-bool hark_sup_missed_open(struct supervisor *s);                        /* false after a line */
-void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member); /* they go back now */
-/* What the host lists of images of the rank behind that one is of another past; UINT64_MAX: none */
-uint64_t hark_sup_missed(const struct host *h, uint32_t rank);
-void hark_sup_missed_done(struct host *h); /* it has dropped these images */
-/* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
-uint64_t hark_sup_missed_lease(const struct supervisor *s);
-void hark_sup_missed_close(struct supervisor *s, bool all_ended);
-
-/* launch.c */
-bool hark_sup_launch(struct supervisor *s); /* some of those not launched yet; false after a line */
-void hark_sup_launch_again(struct host *h); /* one that is dead: it may be back */
-void hark_sup_launchers_reap(struct supervisor *s); /* those that have ended */
-void hark_sup_launchers_end(struct supervisor *s);  /* all */
-
-/* agents.c */
-bool hark_sup_agents_open(struct supervisor *s); /* waits until all are ready; false after a line */
-void hark_sup_agents_close(struct supervisor *s); /* nothing of the job is left on their hosts, if
-                                                     they can be reached */
-
-/* place.c */
-/* Where a process is to run whose host is gone, or that has none yet; false after a line: nowhere.
- */
-bool hark_sup_place(struct child *c);
-
-/* copies.c */
-#define HARK_SUP_HOLDERS 10
-bool hark_sup_copies_open(struct supervisor *s); /* false after a line */
-void hark_sup_copies_close(struct supervisor *s);
-/* What its agent says: HARK_HOLDS_*. `round` of a copy that was asked for; 0: of none. */
-void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, uint32_t round);
-void hark_sup_holds_nothing(struct host *h);
-/* Where its image is, as START has it: how many places, at most HARK_SUP_HOLDERS. */
-uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address);
-/* A wave is said to be decided by `c`: true if it waits for copies first. */
-bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact);
-/* One that waits no more, if there is any. */
-bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fact *fact);
-void hark_sup_waves_drop(struct supervisor *s, const uint8_t *member);
-void hark_sup_waves_look(struct supervisor *s); /* from time to time: asks again */
-void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member);
-void hark_sup_copies_none(struct host *h);   /* it is back */
-void hark_sup_copies_missed(struct host *h); /* it is there, after an earlier run */
-void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact);
-
-/* flush.c */
-int hark_sup_flush_open(struct supervisor *s); /* 0, or the exit status after one line */
-void hark_sup_flush_close(struct supervisor *s);
-void hark_sup_flush_look(struct supervisor *s); /* a checkpoint was decided: is it time? */
-/* The run is to end behind the last checkpoint: with that in the shared store. False: none is to be
- * there. */
-bool hark_sup_flush_ends(const struct supervisor *s); /* being written: no later one is decided */
-bool hark_sup_flush_then_end(struct supervisor *s);
-/* What its agent says: HARK_FLUSHED. */
-void hark_sup_flushed(
-    struct host *h, uint32_t rank, uint64_t id, uint32_t number, uint32_t status, const char *line);
-void hark_sup_flush_again(const struct host *lost); /* asks others */
-bool hark_sup_flush_has(const struct supervisor *s, uint32_t rank, uint64_t id);
-void hark_sup_flush_gone(struct supervisor *s, uint32_t rank, uint64_t id); /* it has not */
-void hark_sup_flush_undo(struct supervisor *s, const uint8_t *member);
-/* The failure service goes back to the newest that is whole there, as hark_keeper_return(); what
- * that is. HARK_KEEPER_ELOST: there is none. */
-int hark_sup_flush_return(struct supervisor *s, bool recovery, char *text, size_t room);
 
 /* alive.c */
 bool hark_sup_is_dead(const struct child *c); /* also when it is not buried yet */

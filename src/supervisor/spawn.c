@@ -46,7 +46,7 @@ static struct hark_local_program rank_program(const struct child *c)
         .same_addresses = p->same_addresses};
 }
 
-/* The agent answers STARTED; then it gets its setup (agents.c). */
+/* The agent answers STARTED; then it gets its setup (agent_said.c). */
 static int start_there(struct child *c, const struct hark_local_program *program)
 {
     struct hark_control m;

@@ -1,0 +1,204 @@
+/* agent_join.c: connections of agents: the first one of an agent, which is given the job, and those
+ * that go on with its session when one was cut. */
+#include "internal.h"
+
+#include <signal.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../agent/lease.h"
+#include "hark/registry.h"
+
+extern char **environ;
+
+static bool names(struct supervisor *s, uint32_t i, const char *name, size_t length)
+{
+    const char *known = s->host[i].name;
+    return length && !s->host[i].session_name && strncmp(known, name, length) == 0 &&
+           (known[length] == 0 || known[length] == '.');
+}
+
+/* The host that an agent speaks for; NULL: none of ours, or one that has an agent. */
+static struct host *host_of(struct supervisor *s, struct hark_control *m)
+{
+    size_t length;
+    const char *name = hark_control_gets(m, &length);
+    uint32_t others = length ? 0 : hark_control_get32(m);
+    for (bool first = true; !m->bad; first = false) {
+        if (!first) name = hark_control_gets(m, &length);
+        for (uint32_t i = 0; i < s->o->hosts; i++)
+            if (names(s, i, name, length)) return &s->host[i];
+        if (others-- == 0) break;
+    }
+    return NULL;
+}
+
+/* It is back, with another agent. */
+static void forget_place(struct host *h)
+{
+    char **text[] = {&h->directory, &h->spill, &h->store_path, &h->depot};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        free(*text[i]);
+        *text[i] = NULL;
+    }
+    h->ready = h->lost = h->clock_known = h->cut_said = false;
+    h->cut_at = 0;
+    h->spare = true;
+}
+
+static int send_bytes(void *to, const void *at, size_t length)
+{
+    return hark_connection_say(to, at, length);
+}
+
+/* The answer to HELLO, which is of the connection and not of the session. */
+static bool say_first(struct hark_connection *c, struct hark_control *m)
+{
+    hark_control_end(m);
+    const bool said = !m->bad && hark_connection_say(c, m->at, m->length) == 0;
+    hark_control_free(m);
+    return said;
+}
+
+static void give_job(struct host *h, struct hark_connection *c)
+{
+    struct supervisor *s = h->s;
+    char name[64];
+    struct hark_control m;
+    do randombytes_buf(&h->session_name, sizeof h->session_name);
+    while (h->session_name == 0);
+    snprintf(name, sizeof name, "%s-h%u", s->job, h->number);
+    struct hark_agent_job job = {.name = name,
+        .job = s->job,
+        .transport = s->o->transport->name,
+        .store = s->store_path,
+        .host_store = s->o->host_store ? s->o->host_store : "",
+        .spill = s->o->spill ? s->o->spill : "",
+        .session = h->session_name,
+        .ranks = s->o->ranks,
+        .traffic = s->o->traffic,
+        .journals = s->o->journal == 0 || !hark_service_survives(s->o->protocol) ? 0
+                    : s->o->store                                                ? 1
+                                                                                 : 2,
+        .belongs = s->belongs,
+        .shared = s->o->store_interval_ms != 0,
+        .lease_ms = (uint32_t)s->o->host_timeout_ms,
+        .environment = environ};
+    for (int n = 1; n < 64; n++)
+        if (hark_sup_signal_ignored(s, n)) job.ignored |= UINT64_C(1) << n;
+    hark_control_begin(&m, HARK_A_JOB);
+    hark_agent_put_job(&m, &job);
+    if (say_first(c, &m)) (void)hark_session_join(&h->session, send_bytes, c, 0);
+    else hark_sup_host_part(h);
+}
+
+static void own(struct host *h, struct hark_connection *c)
+{
+    h->connection = c;
+    hark_connection_own(c, h);
+    snprintf(h->address, sizeof h->address, "%s", hark_connection_their_address(c));
+    h->heard = hark_lease_now();
+}
+
+/* Its connection was cut, or it thinks so; nothing is lost. */
+static void join_again(
+    struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard, uint32_t number)
+{
+    struct host *h = NULL;
+    struct hark_control m;
+    for (uint32_t i = 0; i < s->o->hosts; i++)
+        if (s->host[i].session_name == name) h = &s->host[i];
+    if (h && number <= h->number_joined) { /* a late word on one that it has given up since */
+        hark_connection_close(c, false);
+        return;
+    }
+    hark_control_begin(&m, h ? HARK_A_JOINED : HARK_A_GONE);
+    if (h) hark_control_put64(&m, h->session.heard);
+    const bool said = say_first(c, &m);
+    if (h == NULL || !said) {
+        hark_connection_close(c, said);
+        return;
+    }
+    if (h->connection) hark_connection_close(h->connection, false);
+    own(h, c);
+    h->number_joined = number;
+    if (!hark_session_join(&h->session, send_bytes, c, heard)) {
+        hark_sup_host_part(h);
+        return;
+    }
+    h->joined++;
+    if (h->cut_said)
+        hark_sup_say("host %s: its agent is connected again, nothing is lost", h->name);
+    h->cut_at = 0;
+    h->cut_said = false;
+}
+
+static void on_hello(struct supervisor *s, struct hark_connection *c, struct hark_control *m)
+{
+    if (hark_control_get32(m) != HARK_AGENT_VERSION) return;
+    const uint64_t name = hark_control_get64(m), heard = hark_control_get64(m);
+    const uint32_t number = hark_control_get32(m);
+    if (m->bad) return;
+    if (name) {
+        join_again(s, c, name, heard, number);
+        return;
+    }
+    struct host *h = host_of(s, m);
+    if (h == NULL || s->phase != RUNNING) { /* one host is named twice, or it is not of this job */
+        hark_connection_close(c, false);
+        return;
+    }
+    if (h->lost) forget_place(h);
+    own(h, c);
+    h->number_joined = number;
+    give_job(h, c);
+}
+
+static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
+{
+    struct supervisor *s = self;
+    struct host *h = hark_connection_owner(c);
+    struct hark_control m;
+    if (h && h->connection != c) return;
+    if (h) h->heard = hark_lease_now();
+    if (h && !hark_session_take(&h->session, &at, &length)) return;
+    if (hark_control_parse(&m, at, length) != (long)length) return;
+    if (h) hark_sup_agent_said(h, &m);
+    else if (m.type == HARK_A_HELLO) on_hello(s, c, &m);
+}
+
+/* Its agent may still live, and its processes with it: until its lease is over. */
+static void closed(void *self, struct hark_connection *c, const char *why)
+{
+    struct supervisor *s = self;
+    struct host *h = hark_connection_owner(c);
+    if (h == NULL || h->connection != c) return;
+    h->connection = NULL;
+    hark_session_part(&h->session);
+    if (h->done || s->phase != RUNNING) return; /* at the end each goes in its own time */
+    if (!h->ready && h->was_ready) {            /* it was about to come back */
+        hark_sup_host_part(h);
+        hark_sup_host_lost_quietly(h);
+        return;
+    }
+    if (!h->ready) {
+        hark_sup_say("host %s: the connection to its agent has ended (%s)", h->name, why);
+        hark_sup_end(s, 1);
+        return;
+    }
+    h->cut_at = hark_lease_now();
+    snprintf(h->cut_why, sizeof h->cut_why, "%s", why);
+}
+
+static void opened(void *self, struct hark_connection *c)
+{
+    (void)self;
+    (void)c; /* it says HELLO */
+}
+
+struct hark_connection_events hark_sup_agent_events(struct supervisor *s)
+{
+    return (struct hark_connection_events){s, opened, message, NULL, closed};
+}
