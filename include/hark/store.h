@@ -77,8 +77,14 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
 
 /* Puts an image that another directory store of the job has written whole into a directory store,
  * as write() does, with the bytes of the file `fd` from its beginning; they are verified first.
- * HARK_S_EDAMAGED; else as write(). */
-int hark_store_import(struct hark_store *s, uint32_t rank, uint64_t id, int fd);
+ * wanted(of), if it is not NULL, is asked when all is written and durable, just before the image
+ * gets its name: false, and it gets none. HARK_S_EDAMAGED; HARK_S_ENONE: not wanted; else as
+ * write(). */
+int hark_store_import(
+    struct hark_store *s, uint32_t rank, uint64_t id, int fd, bool (*wanted)(void *of), void *of);
+/* Is the file `fd` that image, whole? As verify() of a directory store, before the file bears the
+ * image's name there. */
+int hark_store_verify_file(struct hark_store *s, uint32_t rank, uint64_t id, int fd);
 
 /* ---- images by blocks ----------------------------------------------------------------------- */
 

@@ -59,8 +59,9 @@
  *     COPY      rank u32, id u64, address string, round u32: the agent there gets a copy of the
  *               image
  *     DROP      rank u32, below u64: no copies of images before that one are needed
- *     UNDO      rank u32, above u64: images behind that one are of no use, their checkpoints were
- *               undone
+ *     UNDO      {rank u32, above u64, round u32}...: images of the rank behind that one are of no
+ *               use, their checkpoints were undone; so are copies up to that round which still
+ *               come, and the same images on their way to the store that all share
  *     FLUSH     rank u32, id u64, number u32: the image is to be put into the store that all share
  *     SWEEP     rank u32, count u32, ids u64: of the images of the rank up to the last of
  *               these only these are to be there

@@ -55,7 +55,9 @@ struct hark_depot {
     struct peer *peer;
     int in; /* the directory of what comes */
     uint32_t number;
-    bool no_room; /* and said */
+    uint32_t *undone; /* of each rank: copies of that round and before are of a past that is undone
+                       */
+    bool no_room;     /* and said */
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -114,13 +116,13 @@ static bool place(struct agent *a, struct coming *c)
     snprintf(directory, sizeof directory, "r%u", c->rank);
     name_of(to, c->rank, c->id);
     if (mkdirat(a->store_fd, directory, 0700) < 0 && errno != EEXIST) return false;
+    if (hark_store_verify_file(a->store, c->rank, c->id, c->fd) != HARK_S_OK) return false;
     const int fd = openat(a->store_fd, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(c->fd) == 0 && renameat(a->depot->in, from, a->store_fd, to) == 0 &&
-              fsync(fd) == 0 && fsync(a->store_fd) == 0;
+    const bool ok = fd >= 0 && fsync(c->fd) == 0 &&
+                    renameat(a->depot->in, from, a->store_fd, to) == 0 && fsync(fd) == 0 &&
+                    fsync(a->store_fd) == 0;
     if (fd >= 0) close(fd);
-    if (ok && a->store->ops->verify(a->store, c->rank, c->id) == HARK_S_OK) return true;
-    (void)unlinkat(a->store_fd, to, 0); /* damaged: it is none */
-    return false;
+    return ok;
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -215,7 +217,10 @@ static void begin_sending(struct peer *p, uint32_t rank, uint64_t id, uint32_t r
     for (const struct sending *s = p->sending; s; s = s->next)
         if (s->rank == rank && s->id == id && s->round == round) return; /* it is on its way */
     struct sending *s = calloc(1, sizeof *s), **at = &p->sending;
-    if (s == NULL) return;
+    if (s == NULL) {
+        say_about(p, HARK_A_NONE, rank, id, round);
+        return;
+    }
     name_of(name, rank, id);
     *s = (struct sending){.rank = rank,
         .round = round,
@@ -237,15 +242,17 @@ static void say_wishes(struct peer *p)
     }
 }
 
-static void is_answered(struct peer *p, uint32_t rank, uint64_t id)
+/* False: nobody waits for it here. */
+static bool is_answered(struct peer *p, uint32_t rank, uint64_t id)
 {
     for (struct wish **at = &p->wish; *at; at = &(*at)->next) {
         struct wish *w = *at;
         if (w->rank != rank || w->id != id) continue;
         *at = w->next;
         free(w);
-        return;
+        return true;
     }
+    return false;
 }
 
 static struct coming *coming_of(struct peer *p, uint32_t rank, uint64_t id, bool begins)
@@ -275,6 +282,13 @@ static void say_no_room(struct agent *a, uint32_t rank, uint64_t id, int why)
         (unsigned long long)id, rank, a->store_path, strerror(why));
 }
 
+/* What begins to come: is it of use? An image that was undone after it was asked for is not, and
+ * there may be another one of its number by now. */
+static bool is_wanted(struct peer *p, uint32_t rank, uint64_t id, uint32_t round)
+{
+    return round == 0 ? is_answered(p, rank, id) : round > p->a->depot->undone[rank];
+}
+
 static void take_piece(struct peer *p, struct hark_control *m)
 {
     const uint32_t rank = hark_control_get32(m);
@@ -284,8 +298,8 @@ static void take_piece(struct peer *p, struct hark_control *m)
     uint32_t length;
     const uint8_t *at = hark_control_get_bytes(m, &length);
     if (m->bad || rank >= p->a->job.ranks || id == 0) return;
+    if (offset == 0 && !is_wanted(p, rank, id, round)) return;
     struct coming *c = coming_of(p, rank, id, offset == 0);
-    if (round == 0 && offset == 0) is_answered(p, rank, id);
     if (c == NULL) {
         if (offset == 0) tell_holds(p->a, rank, id, HARK_HOLDS_NOT, round);
         return; /* the rest of one that could not be kept */
@@ -320,7 +334,7 @@ static void message(
     else if (m.type == HARK_A_NONE) {
         struct coming *c = coming_of(p, rank, id, false);
         const uint32_t round = hark_control_get32(&m);
-        if (round == 0) is_answered(p, rank, id);
+        if (round == 0 && !is_answered(p, rank, id) && c == NULL) return;
         if (c) end_coming(p, c, false);
         else tell_holds(p->a, rank, id, HARK_HOLDS_NOT, round);
     }
@@ -417,18 +431,31 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
         (void)a->store->ops->drop(a->store, rank, id[i]);
 }
 
-/* Images of the rank behind that one are not wanted any more: those on their way here end. */
+/* Images of the rank behind that one are not wanted any more: those on their way here end, and so
+ * do the wishes for some. */
 static void cancel(struct peer *p, uint32_t rank, uint64_t above)
 {
     struct coming *next;
+    for (struct wish **at = &p->wish; *at;) {
+        struct wish *w = *at;
+        if (w->rank != rank || w->id <= above) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        p->a->image_came(p->a, rank, w->id, false);
+        free(w);
+    }
     for (struct coming *c = p->coming; c; c = next) {
         next = c->next;
         if (c->rank == rank && c->id > above) end_coming(p, c, false);
     }
 }
 
-void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above)
+void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t round)
 {
+    if (a->depot && round > a->depot->undone[rank]) a->depot->undone[rank] = round;
+    hark_shared_undo(a, rank, above);
     for (struct peer *p = a->depot ? a->depot->peer : NULL; p; p = p->next) cancel(p, rank, above);
     uint64_t id[256];
     const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;
@@ -450,7 +477,8 @@ bool hark_depot_open(struct agent *a, char error[256])
     const struct hark_connection_config config = connections(a);
     char why[200] = "no memory";
     a->depot = calloc(1, sizeof *a->depot);
-    if (a->depot) {
+    if (a->depot) a->depot->undone = calloc(a->job.ranks, sizeof *a->depot->undone);
+    if (a->depot && a->depot->undone) {
         (void)mkdirat(a->store_fd, "in", 0700);
         a->depot->in = openat(a->store_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (a->depot->in < 0)
@@ -475,7 +503,8 @@ void hark_depot_close(struct agent *a)
         forget(d->peer);
     }
     if (d->listener) hark_listener_close(d->listener);
-    if (d->in >= 0) close(d->in);
+    if (d->in > 0) close(d->in);
+    free(d->undone);
     free(d);
     a->depot = NULL;
 }

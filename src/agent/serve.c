@@ -309,11 +309,26 @@ static void on_drop(struct agent *a, struct hark_control *m)
     if (!m->bad && rank < a->job.ranks) hark_depot_drop(a, rank, below);
 }
 
+/* What it waits for is undone: its next incarnation begins from another one. */
+static void give_up_image(struct hosted *h, uint64_t above)
+{
+    struct hark_agent_start *s = h->waits;
+    if (s == NULL || s->checkpoint <= above) return;
+    h->waits = NULL;
+    start(h, s, ENODATA);
+}
+
 static void on_undo(struct agent *a, struct hark_control *m)
 {
-    const uint32_t rank = hark_control_get32(m);
-    const uint64_t above = hark_control_get64(m);
-    if (!m->bad && rank < a->job.ranks) hark_depot_undo(a, rank, above);
+    while (m->next < m->length) {
+        const uint32_t rank = hark_control_get32(m);
+        const uint64_t above = hark_control_get64(m);
+        const uint32_t round = hark_control_get32(m);
+        if (m->bad) return;
+        if (rank >= a->job.ranks) continue;
+        give_up_image(&a->hosted[rank], above);
+        hark_depot_undo(a, rank, above, round);
+    }
 }
 
 static void on_flush(struct agent *a, struct hark_control *m)

@@ -20,6 +20,7 @@ enum what { FLUSH, GET, SWEEP };
 
 struct task { /* the thread sees nothing else */
     struct task *next;
+    _Atomic bool useless;       /* what it brings is not wanted any more */
     struct hark_shared *shared; /* NULL: nobody waits for it any more */
     uv_work_t work;
     enum what what;
@@ -50,7 +51,12 @@ static int open_image(struct task *t)
     if (asprintf(&path, "%s/r%u/%llu", t->from, t->rank, (unsigned long long)t->id) < 0)
         return fails(t, "an image", ENOMEM);
     t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    const int status = t->fd < 0 ? fails(t, path, errno) : HARK_S_OK;
+    int status = t->fd < 0 ? fails(t, path, errno) : HARK_S_OK;
+    /* Not that image alone: its whole store is gone, so nothing is known of it. */
+    if (status == HARK_S_ENONE && access(t->from, F_OK) < 0) {
+        (void)fails(t, t->from, errno);
+        status = HARK_S_ESYSTEM;
+    }
     free(path);
     return status;
 }
@@ -66,6 +72,7 @@ static int sweep(struct task *t, struct hark_store *store)
     for (int i = 0; i < n && i < 256; i++) {
         bool keeps = id[i] > last; /* another host's, just now */
         for (uint32_t k = 0; k < t->kept; k++) keeps |= t->keep[k] == id[i];
+        if (t->useless) break;
         if (!keeps && store->ops->drop(store, t->rank, id[i]) < 0) status = HARK_S_ESYSTEM;
     }
     return status;
@@ -79,6 +86,13 @@ static void say_damaged(struct task *t, const char *error)
         (unsigned long long)t->id, why ? why : " is damaged");
 }
 
+/* Asked by the store, just before the image gets its name. */
+static bool is_useful(void *of)
+{
+    struct task *t = of;
+    return !t->useless;
+}
+
 static void work(uv_work_t *w)
 {
     struct task *t = w->data;
@@ -87,8 +101,8 @@ static void work(uv_work_t *w)
     if (t->status == HARK_S_OK)
         t->status = hark_store_open_directory(&store, t->to, t->job, t->ranks, false, t->error);
     if (t->status != HARK_S_OK) return;
-    t->status =
-        t->what == SWEEP ? sweep(t, store) : hark_store_import(store, t->rank, t->id, t->fd);
+    if (t->what == SWEEP) t->status = sweep(t, store);
+    else t->status = hark_store_import(store, t->rank, t->id, t->fd, is_useful, t);
     if (t->status == HARK_S_EDAMAGED) say_damaged(t, store->error);
     else if (t->status != HARK_S_OK) memcpy(t->error, store->error, sizeof t->error);
     store->ops->close(store);
@@ -139,8 +153,8 @@ static void after(uv_work_t *w, int cancelled)
     struct hark_shared *s = t->shared;
     if (s && !cancelled) {
         s->task = t->next;
-        if (t->what == FLUSH) tell_flushed(s->a, t);
-        if (t->what == GET) tell_came(s->a, t);
+        if (t->what == FLUSH && !t->useless) tell_flushed(s->a, t);
+        if (t->what == GET && !t->useless) tell_came(s->a, t);
         begin_next(s);
     }
     free_task(t);
@@ -183,7 +197,15 @@ static void begin(struct hark_shared *s, const struct task *t)
 void hark_shared_flush(struct agent *a, uint32_t rank, uint64_t id, uint32_t number)
 {
     struct task *t = add(a, FLUSH, rank, id);
-    if (t == NULL) return; /* as if it took long */
+    if (t == NULL) {
+        const struct task none = {.rank = rank,
+            .id = id,
+            .number = number,
+            .status = HARK_S_ESYSTEM,
+            .error = "no memory for a checkpoint on its way to the store that all share"};
+        tell_flushed(a, &none);
+        return;
+    }
     t->number = number;
     (void)open_image(t); /* else the thread says why */
     begin(a->shared, t);
@@ -194,6 +216,12 @@ void hark_shared_get(struct agent *a, uint32_t rank, uint64_t id)
     struct task *t = add(a, GET, rank, id);
     if (t) begin(a->shared, t);
     else a->image_came(a, rank, id, false);
+}
+
+void hark_shared_undo(struct agent *a, uint32_t rank, uint64_t above)
+{
+    for (struct task *t = a->shared ? a->shared->task : NULL; t; t = t->next)
+        if (t->what != SWEEP && t->rank == rank && t->id > above) t->useless = true;
 }
 
 void hark_shared_sweep(struct agent *a, uint32_t rank, const uint64_t *keep, uint32_t kept)
@@ -217,7 +245,7 @@ bool hark_shared_open(struct agent *a)
     return a->shared != NULL;
 }
 
-/* What is being done goes on to its end. */
+/* What is being done goes on, but comes to nothing. */
 void hark_shared_close(struct agent *a)
 {
     struct hark_shared *s = a->shared;
@@ -225,6 +253,7 @@ void hark_shared_close(struct agent *a)
     struct task *t = s->task;
     if (t) {
         t->shared = NULL;
+        t->useless = true;
         t = t->next;
     }
     while (t) {

@@ -113,7 +113,7 @@ void hark_depot_copy(
 /* Then a->image_came() */
 void hark_depot_get(struct agent *a, uint32_t rank, uint64_t id, const char *address);
 void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below);
-void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above);
+void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t round);
 void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
 void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole);
 void hark_depot_close(struct agent *a);
@@ -130,6 +130,8 @@ bool hark_shared_open(struct agent *a); /* false: no memory */
 void hark_shared_flush(struct agent *a, uint32_t rank, uint64_t id, uint32_t number);
 /* Into the own store; then a->image_came() */
 void hark_shared_get(struct agent *a, uint32_t rank, uint64_t id);
+/* Images of the rank behind that one are of no use any more: what goes there or comes from there. */
+void hark_shared_undo(struct agent *a, uint32_t rank, uint64_t above);
 void hark_shared_sweep(struct agent *a, uint32_t rank, const uint64_t *keep, uint32_t kept);
 void hark_shared_close(struct agent *a);
 

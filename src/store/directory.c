@@ -83,7 +83,9 @@ struct content {
     const struct hark_image_name *wanted;
     const struct hark_section *section;
     uint32_t count;
-    int from, root; /* of an image that is a file already; where it goes */
+    int from, root;          /* of an image that is a file already; where it goes */
+    bool (*asked)(void *of); /* is it wanted still, now that it is written? NULL: it is */
+    void *of;
     char target[HARK_IMAGE_FILE_NAME];
 };
 
@@ -132,6 +134,10 @@ static int place(struct directory *d, struct content *c, int tmp, int to, const 
     if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
     int status = c->write(c, fd, &why);
     if (status == HARK_S_OK && hark_file_sync(fd) < 0) status = HARK_S_ESYSTEM;
+    if (status == HARK_S_OK && c->asked && !c->asked(c->of)) {
+        status = HARK_S_ENONE;
+        why = "it is not wanted any more";
+    }
     /* Renamed while still locked: a name in tmp without a lock would be anybody's to remove. */
     if (status == HARK_S_OK && renameat(tmp, name, to, c->target) < 0) status = HARK_S_ESYSTEM;
     if (status != HARK_S_OK) {
@@ -533,14 +539,31 @@ int hark_store_write_blocks(
     return HARK_S_OK;
 }
 
-int hark_store_import(struct hark_store *s, uint32_t rank, uint64_t id, int fd)
+int hark_store_verify_file(struct hark_store *s, uint32_t rank, uint64_t id, int fd)
 {
     struct directory *d = (struct directory *)s;
-    struct hark_image_name wanted;
-    struct content c = {.write = put_file, .wanted = &wanted, .from = fd};
+    struct hark_image_name name;
+    struct hark_image *image;
+    char path[64], detail[128];
+    const char *why = NULL;
+    if (s->ops != &directory_ops || fd < 0) return HARK_S_EINVAL;
+    int status = check(d, rank, id, path, &name);
+    if (status != HARK_S_OK) return status;
+    status = hark_image_read(d->root, fd, &name, &image, detail, &why);
+    if (status != HARK_S_OK) return say(d, status, "image", path, why);
+    hark_image_free(image);
+    return HARK_S_OK;
+}
+
+int hark_store_import(
+    struct hark_store *s, uint32_t rank, uint64_t id, int fd, bool (*wanted)(void *of), void *of)
+{
+    struct directory *d = (struct directory *)s;
+    struct hark_image_name name;
+    struct content c = {.write = put_file, .wanted = &name, .from = fd, .asked = wanted, .of = of};
     char path[64];
     if (s->ops != &directory_ops || fd < 0) return HARK_S_EINVAL;
-    int status = check(d, rank, id, path, &wanted);
+    int status = check(d, rank, id, path, &name);
     if (status != HARK_S_OK) return status;
     c.root = d->root;
     snprintf(c.target, sizeof c.target, "%llu", (unsigned long long)id);

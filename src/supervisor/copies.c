@@ -315,50 +315,71 @@ void hark_sup_waves_look(struct supervisor *s)
     }
 }
 
+/* Forgets those of the rank behind `above`. */
+static void forget_above(struct hark_holdings *x, uint64_t above)
+{
+    for (uint32_t i = 0; i < x->count;)
+        if (x->at[i].id > above) x->at[i] = x->at[--x->count];
+        else i++;
+}
+
+static void put_undone(struct hark_control *m, const struct supervisor *s, uint32_t r, uint64_t at)
+{
+    hark_control_put32(m, r);
+    hark_control_put64(m, at);
+    hark_control_put32(m, s->holdings[r].round);
+}
+
 /* They go back: what was written behind their checkpoints is undone. Other images will bear these
- * numbers. */
+ * numbers. All hosts hear of it: a copy may be on its way to one that has none yet. */
 void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
 {
     hark_sup_flush_undo(s, member);
     hark_sup_missed_undo(s, member);
-    for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++) {
-        struct hark_holdings *x = &s->holdings[r];
-        for (uint32_t i = 0; member[r] && i < x->count;) {
-            if (x->at[i].id <= s->child[r].checkpoint) {
-                i++;
-                continue;
-            }
-            struct hark_control m;
-            hark_control_begin(&m, HARK_A_UNDO);
-            hark_control_put32(&m, r);
-            hark_control_put64(&m, s->child[r].checkpoint);
-            hark_sup_host_say(x->at[i].host, &m);
-            x->at[i] = x->at[--x->count];
-        }
+    for (uint32_t i = 0; s->holdings && i < s->o->hosts; i++) {
+        struct hark_control m;
+        if (!can_hold(&s->host[i])) continue;
+        hark_control_begin(&m, HARK_A_UNDO);
+        for (uint32_t r = 0; r < s->o->ranks; r++)
+            if (member[r]) put_undone(&m, s, r, s->child[r].checkpoint);
+        hark_sup_host_say(&s->host[i], &m);
     }
+    for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++)
+        if (member[r]) forget_above(&s->holdings[r], s->child[r].checkpoint);
 }
 
-static void undo_there(struct host *h, uint32_t rank, uint64_t above)
+static void undo_there(struct host *h, uint64_t (*above)(const struct host *h, uint32_t rank))
 {
+    struct supervisor *s = h->s;
+    bool any = false;
     struct hark_control m;
-    if (above == UINT64_MAX) return;
+    if (s->holdings == NULL) return;
     hark_control_begin(&m, HARK_A_UNDO);
-    hark_control_put32(&m, rank);
-    hark_control_put64(&m, above);
-    hark_sup_host_say(h, &m);
-    h->undone_at = h->session.said;
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        const uint64_t at = above(h, r);
+        if (at != UINT64_MAX) put_undone(&m, s, r, at);
+        any |= at != UINT64_MAX;
+    }
+    if (any) hark_sup_host_say(h, &m);
+    else hark_control_free(&m);
+    if (any) h->undone_at = h->session.said;
+}
+
+static uint64_t nothing(const struct host *h, uint32_t rank)
+{
+    (void)h, (void)rank;
+    return 0;
 }
 
 /* It was dead meanwhile, and what it has may be undone. */
 void hark_sup_copies_none(struct host *h)
 {
-    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++) undo_there(h, r, 0);
+    undo_there(h, nothing);
 }
 
 void hark_sup_copies_missed(struct host *h)
 {
-    for (uint32_t r = 0; h->s->holdings && r < h->s->o->ranks; r++)
-        undo_there(h, r, hark_sup_missed(h, r));
+    undo_there(h, hark_sup_missed);
 }
 
 /* Decided: images before `oldest` are needed no more. A process drops its own. */

@@ -15,7 +15,8 @@
 
 #include "hark/registry.h"
 
-#define SETS 8
+#define SETS    8
+#define SLOW_NS UINT64_C(60000000000) /* nothing has come for so long: it is said */
 
 struct part { /* an image of a set */
     uint32_t rank;
@@ -35,10 +36,12 @@ struct hark_flush {
     struct set set[SETS]; /* that are whole, the newest last */
     uint32_t sets;
     uint64_t number, began; /* of the last one; began: hark_sup_now() */
+    uint64_t moved;         /* hark_sup_now() when the last image of it was there */
     struct set next;        /* being written; parts 0: none is */
     uint8_t *state;         /* of it */
     uint64_t length;
     bool failed;   /* and said */
+    bool slow;     /* `next` is, and that was said */
     bool then_end; /* the run ends when it is there */
     bool again;    /* the next one begins when this one is there */
 };
@@ -200,8 +203,8 @@ static void is_there(struct supervisor *s);
 static void begin(struct supervisor *s)
 {
     struct hark_flush *f = s->flush;
-    f->began = hark_sup_now();
-    f->again = false;
+    f->began = f->moved = hark_sup_now();
+    f->again = f->slow = false;
     f->next = (struct set){.number = ++f->number, .time = (uint64_t)time(NULL)};
     if (!hark_keeper_pack(s->keeper, &f->state, &f->length) || !collect(s, &f->next)) {
         trouble(s, NULL, "no memory for a checkpoint of the whole job");
@@ -274,10 +277,31 @@ void hark_sup_flushed(
     struct part *p = part_of(&f->next, rank, id);
     if (p == NULL || p->asked != h || p->done) return;
     p->done = status == HARK_FLUSHED;
+    f->moved = hark_sup_now();
     f->next.missing -= p->done;
     if (status == HARK_FLUSHED_NOT) trouble(s, h->name, line);
     else if (!p->done) give_up(f); /* it was dropped just then: with the next checkpoint */
     else if (f->next.missing == 0) is_there(s);
+}
+
+/* Not given up: what hangs may go on, and a set that begins anew would hang there too. */
+void hark_sup_flush_watch(struct supervisor *s)
+{
+    struct hark_flush *f = s->flush;
+    const uint64_t least = SLOW_NS, interval = s->o->store_interval_ms * UINT64_C(1000000),
+                   patience = interval > least ? interval : least,
+                   since = f ? hark_sup_now() - f->moved : 0;
+    if (f == NULL || f->next.parts == 0 || f->slow || since < patience) return;
+    const struct part *p = f->next.part;
+    while (p->done) p++;
+    f->slow = true;
+    hark_sup_say(
+        "host %s has not put checkpoint %llu of rank %u into %s in %.0f s (%u of %u images "
+        "are missing); %s",
+        p->asked ? p->asked->name : "?", (unsigned long long)p->id, p->rank, s->o->store,
+        (double)since / 1e9, f->next.missing, f->next.parts,
+        f->then_end ? "the run ends when they are there"
+                    : "the run goes on, with older checkpoints there");
 }
 
 void hark_sup_flush_look(struct supervisor *s)
@@ -338,6 +362,7 @@ void hark_sup_flush_gone(struct supervisor *s, uint32_t rank, uint64_t id)
     for (uint32_t i = 0; f && i < f->sets;) /* it is no state of the job any more */
         if (part_of(&f->set[i], rank, id)) drop_set(s, i);
         else i++;
+    if (f && part_of(&f->next, rank, id)) give_up(f); /* it counts on that one */
 }
 
 int hark_sup_flush_return(struct supervisor *s, bool recovery, char *text, size_t room)

@@ -112,5 +112,6 @@ void hark_sup_hosts_look(uv_timer_t *timer)
         look_at_missed(h);
     }
     hark_sup_waves_look(s);
+    hark_sup_flush_watch(s);
     if (s->phase == RUNNING && !s->signal) look_for_images(s);
 }

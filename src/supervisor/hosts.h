@@ -130,7 +130,8 @@ void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact);
 /* flush.c */
 int hark_sup_flush_open(struct supervisor *s); /* 0, or the exit status after one line */
 void hark_sup_flush_close(struct supervisor *s);
-void hark_sup_flush_look(struct supervisor *s); /* a checkpoint was decided: is it time? */
+void hark_sup_flush_watch(struct supervisor *s); /* from time to time: does it hang? */
+void hark_sup_flush_look(struct supervisor *s);  /* a checkpoint was decided: is it time? */
 /* The run is to end behind the last checkpoint: with that in the shared store. False: none is to be
  * there. */
 bool hark_sup_flush_ends(const struct supervisor *s); /* being written: no later one is decided */

@@ -424,12 +424,19 @@ static void test_list_and_drop(void **state)
     assert_int_equal(store->ops->verify(store, 0, 4), HARK_S_OK);
 }
 
+static bool not_wanted(void *asked)
+{
+    ++*(int *)asked;
+    return false;
+}
+
 /* Images of one store of a job become images of another one; what is damaged does not. */
 static void test_import(void **state)
 {
     (void)state;
     char path[600];
     size_t length;
+    int asked = 0;
     struct hark_store *from;
     snprintf(path, sizeof path, "%s/other", place);
     assert_int_equal(hark_store_open_directory(&from, path, "ring", 8, true, error), HARK_S_OK);
@@ -437,16 +444,26 @@ static void test_import(void **state)
     assert_int_equal(write_sample(3, 2), HARK_S_OK);
     strcat(path, "/r3/1");
     int fd = open(path, O_RDWR);
-    assert_int_equal(hark_store_import(store, 3, 1, fd), HARK_S_OK);
+    assert_int_equal(hark_store_import(store, 3, 1, fd, not_wanted, &asked), HARK_S_ENONE);
+    assert_int_equal(asked, 1);
+    assert_int_equal(store->ops->verify(store, 3, 1), HARK_S_ENONE);
+    assert_int_equal(hark_store_import(store, 3, 1, fd, NULL, NULL), HARK_S_OK);
     assert_sections(3, 1, sample, 4);
-    assert_int_equal(hark_store_import(store, 3, 2, fd), HARK_S_EDAMAGED); /* that is another one */
-    assert_int_equal(hark_store_import(store, 8, 1, fd), HARK_S_EINVAL);
+    assert_int_equal(hark_store_verify_file(store, 3, 1, fd), HARK_S_OK);
+    assert_int_equal(hark_store_verify_file(store, 3, 2, fd), HARK_S_EDAMAGED);
+    assert_int_equal(hark_store_verify_file(store, 8, 1, fd), HARK_S_EINVAL);
+    assert_int_equal(hark_store_verify_file(store, 3, 1, -1), HARK_S_EINVAL);
+    assert_int_equal(hark_store_import(store, 3, 2, fd, NULL, NULL), HARK_S_EDAMAGED); /* that is
+                                                                                          another
+                                                                                          one */
+    assert_int_equal(hark_store_import(store, 8, 1, fd, NULL, NULL), HARK_S_EINVAL);
     assert_int_equal(pwrite(fd, "x", 1, 150), 1);
-    assert_int_equal(hark_store_import(store, 3, 1, fd), HARK_S_EDAMAGED);
+    assert_int_equal(hark_store_import(store, 3, 1, fd, NULL, NULL), HARK_S_EDAMAGED);
     assert_non_null(strstr(store->error, "checksum"));
+    assert_int_equal(hark_store_verify_file(store, 3, 1, fd), HARK_S_EDAMAGED);
     close(fd);
     assert_sections(3, 1, sample, 4);
-    assert_int_equal(hark_store_import(store, 3, 1, -1), HARK_S_EINVAL);
+    assert_int_equal(hark_store_import(store, 3, 1, -1, NULL, NULL), HARK_S_EINVAL);
     uint8_t *bytes = load_file("r3/1", &length);
     assert_int_not_equal(bytes[150], 'x');
     free(bytes);

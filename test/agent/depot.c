@@ -1,0 +1,208 @@
+/* Images between the disks of two hosts: what comes of a past that was undone, what nobody asked
+ * for, and what is damaged does not become an image here. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../src/agent/state.h"
+#include "../../src/agent/janitor.h"
+#include "hark/store.h"
+
+enum { RANK = 2, RANKS = 4, LONG = 16 << 20 }; /* LONG: more than a connection takes at once */
+
+struct side { /* an agent, as far as it keeps images */
+    struct agent a;
+    char path[400], address[40];
+    uint32_t came, came_not; /* image_came() */
+    uint64_t holds;          /* the last of which it said that it has it, as a copy */
+};
+
+struct both {
+    char place[300];
+    struct side from, to;
+};
+
+static int heard(void *of, const void *at, size_t length)
+{
+    struct side *x = of;
+    struct hark_control m;
+    const uint8_t *said = (const uint8_t *)at + HARK_SESSION_HEAD;
+    assert_true(hark_control_parse(&m, said, length - HARK_SESSION_HEAD) > 0);
+    if (m.type != HARK_A_HOLDS) return 0;
+    (void)hark_control_get32(&m);
+    const uint64_t id = hark_control_get64(&m);
+    if (hark_control_get32(&m) == HARK_HOLDS_WHOLE) x->holds = id;
+    return 0;
+}
+
+static void image_came(struct agent *a, uint32_t rank, uint64_t id, bool whole)
+{
+    struct side *x = (struct side *)(void *)a; /* its first */
+    assert_int_equal(rank, RANK);
+    (void)id;
+    x->came += whole;
+    x->came_not += !whole;
+}
+
+static void open_side(struct side *x, const char *place, const char *name)
+{
+    char error[256];
+    snprintf(x->path, sizeof x->path, "%s/%s", place, name);
+    x->a.job.ranks = RANKS;
+    x->a.store_path = x->path;
+    x->a.image_came = image_came;
+    x->a.silent_ms = 60000;
+    assert_int_equal(uv_loop_init(&x->a.loop), 0);
+    assert_true(hark_session_join(&x->a.session, heard, x, 0));
+    assert_int_equal(
+        hark_store_open_directory(&x->a.store, x->path, "copies", RANKS, true, error), HARK_S_OK);
+    x->a.store_fd = open(x->path, O_RDONLY | O_DIRECTORY);
+    assert_true(x->a.store_fd >= 0);
+    assert_true(hark_depot_open(&x->a, error));
+    snprintf(x->address, sizeof x->address, "127.0.0.1:%u", hark_depot_port(&x->a));
+}
+
+static void close_side(struct side *x)
+{
+    hark_depot_close(&x->a);
+    while (uv_run(&x->a.loop, UV_RUN_NOWAIT)) {
+    }
+    assert_int_equal(uv_loop_close(&x->a.loop), 0);
+    x->a.store->ops->close(x->a.store);
+    close(x->a.store_fd);
+    hark_session_free(&x->a.session);
+}
+
+static int setup(void **state)
+{
+    struct both *b = calloc(1, sizeof *b);
+    assert_non_null(b);
+    snprintf(b->place, sizeof b->place, "/tmp/hark-depot.XXXXXX");
+    assert_non_null(mkdtemp(b->place));
+    open_side(&b->from, b->place, "from");
+    open_side(&b->to, b->place, "to");
+    *state = b;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct both *b = *state;
+    close_side(&b->from);
+    close_side(&b->to);
+    hark_remove_tree(b->place);
+    free(b);
+    return 0;
+}
+
+static void write_image(struct both *b, uint64_t id)
+{
+    static uint8_t much[LONG];
+    const struct hark_section section = {.id = 1, .at = much, .length = sizeof much};
+    memcpy(much, &id, sizeof id);
+    assert_int_equal(
+        b->from.a.store->ops->write(b->from.a.store, RANK, id, &section, 1), HARK_S_OK);
+}
+
+static bool is_there(struct both *b, uint64_t id)
+{
+    return b->to.a.store->ops->verify(b->to.a.store, RANK, id) == HARK_S_OK;
+}
+
+static void turn(struct both *b)
+{
+    (void)uv_run(&b->from.a.loop, UV_RUN_NOWAIT);
+    (void)uv_run(&b->to.a.loop, UV_RUN_NOWAIT);
+}
+
+/* A copy of that round. What was sent before it has come when it is there. */
+static void copy(struct both *b, uint64_t id, uint32_t round)
+{
+    write_image(b, id);
+    b->to.holds = 0;
+    hark_depot_copy(&b->from.a, RANK, id, b->to.address, round);
+    while (b->to.holds != id) turn(b);
+    assert_true(is_there(b, id));
+}
+
+static void copies_of_an_undone_past(void **state)
+{
+    struct both *b = *state;
+    copy(b, 4, 3);
+    write_image(b, 5);
+    hark_depot_undo(&b->to.a, RANK, 4, 3);
+    hark_depot_copy(&b->from.a, RANK, 5, b->to.address, 3); /* its host has not heard of it yet */
+    copy(b, 6, 4);
+    assert_false(is_there(b, 5));
+    assert_true(is_there(b, 4));
+    copy(b, 5, 5); /* another image of that number */
+}
+
+static void copies_on_their_way(void **state)
+{
+    struct both *b = *state;
+    char coming[500];
+    write_image(b, 5);
+    hark_depot_copy(&b->from.a, RANK, 5, b->to.address, 1);
+    snprintf(coming, sizeof coming, "%s/in/0", b->to.path);
+    while (access(coming, F_OK) < 0) turn(b);
+    assert_false(is_there(b, 5));
+    hark_depot_undo(&b->to.a, RANK, 4, 1);
+    assert_int_equal(access(coming, F_OK), -1);
+    copy(b, 6, 2);
+    assert_false(is_there(b, 5));
+}
+
+static void asked_for_and_undone(void **state)
+{
+    struct both *b = *state;
+    write_image(b, 3);
+    hark_depot_get(&b->to.a, RANK, 3, b->from.address);
+    while (b->to.came == 0) turn(b);
+    assert_true(is_there(b, 3));
+    write_image(b, 5);
+    hark_depot_get(&b->to.a, RANK, 5, b->from.address); /* said at once: they are connected */
+    hark_depot_undo(&b->to.a, RANK, 4, 0);
+    assert_int_equal(b->to.came_not, 1);
+    write_image(b, 4);
+    hark_depot_get(&b->to.a, RANK, 4, b->from.address);
+    while (b->to.came < 2) turn(b);
+    assert_true(is_there(b, 4));
+    assert_false(is_there(b, 5));
+    assert_int_equal(b->to.came_not, 1);
+}
+
+static void damaged(void **state)
+{
+    struct both *b = *state;
+    char path[500];
+    write_image(b, 5);
+    snprintf(path, sizeof path, "%s/r%d/5", b->from.path, RANK);
+    const int fd = open(path, O_WRONLY);
+    const off_t last = lseek(fd, -1, SEEK_END);
+    assert_int_equal(pwrite(fd, "\xa5", 1, last), 1);
+    close(fd);
+    assert_int_equal(b->from.a.store->ops->verify(b->from.a.store, RANK, 5), HARK_S_EDAMAGED);
+    hark_depot_copy(&b->from.a, RANK, 5, b->to.address, 1);
+    copy(b, 6, 1);
+    assert_int_equal(b->to.a.store->ops->verify(b->to.a.store, RANK, 5), HARK_S_ENONE);
+    hark_depot_get(&b->to.a, RANK, 5, b->from.address);
+    while (b->to.came_not == 0) turn(b);
+    assert_int_equal(b->to.came, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {TEST(copies_of_an_undone_past), TEST(copies_on_their_way),
+        TEST(asked_for_and_undone), TEST(damaged)};
+    return cmocka_run_group_tests_name("depot", tests, NULL, NULL);
+}
