@@ -130,7 +130,7 @@ bool hark_shared_open(struct agent *a); /* false: no memory */
 void hark_shared_flush(struct agent *a, uint32_t rank, uint64_t id, uint32_t number);
 /* Into the own store; then a->image_came() */
 void hark_shared_get(struct agent *a, uint32_t rank, uint64_t id);
-/* Images of the rank behind that one are of no use any more: what goes there or comes from there. */
+/* Images of the rank behind that one are of no use any more, neither there nor here. */
 void hark_shared_undo(struct agent *a, uint32_t rank, uint64_t above);
 void hark_shared_sweep(struct agent *a, uint32_t rank, const uint64_t *keep, uint32_t kept);
 void hark_shared_close(struct agent *a);

@@ -15,8 +15,9 @@ enum action {
     EXPORT,   /* NAME or NAME=VALUE, of all */
     TAGS,
     IGNORED,
-    HOSTS,  /* only this one can be named */
-    REFUSED /* other machines */
+    HOSTS,    /* a list of them; this one alone is no news */
+    HOSTFILE, /* or a file */
+    INTERFACE
 };
 
 /* Of MPICH's mpiexec (Hydra), and of Open MPI's; one dash is as good as two. */
@@ -27,13 +28,13 @@ static const struct known {
 } options[] = {{"n", RANKS, 1}, {"np", RANKS, 1}, {"c", RANKS, 1}, {"wdir", FOLDER, 1},
     {"wd", FOLDER, 1}, {"env", VARIABLE, 2}, {"genv", COMMON, 2}, {"x", EXPORT, 1}, {"l", TAGS, 0},
     {"prepend-rank", TAGS, 0}, {"tag-output", TAGS, 0}, {"hosts", HOSTS, 1}, {"host", HOSTS, 1},
-    {"H", HOSTS, 1}, {"hostfile", REFUSED, 1}, {"machinefile", REFUSED, 1}, {"f", REFUSED, 1},
+    {"H", HOSTS, 1}, {"hostfile", HOSTFILE, 1}, {"machinefile", HOSTFILE, 1}, {"f", HOSTFILE, 1},
     {"envall", IGNORED, 0}, {"genvall", IGNORED, 0}, {"oversubscribe", IGNORED, 0},
     {"allow-run-as-root", IGNORED, 0}, {"bind-to", IGNORED, 1}, {"bind-to-core", IGNORED, 0},
     {"map-by", IGNORED, 1}, {"rank-by", IGNORED, 1}, {"report-bindings", IGNORED, 0},
     {"use-hwthread-cpus", IGNORED, 0}, {"mca", IGNORED, 2}, {"ppn", IGNORED, 1},
     {"perhost", IGNORED, 1}, {"npernode", IGNORED, 1}, {"launcher", IGNORED, 1},
-    {"rmk", IGNORED, 1}, {"iface", IGNORED, 1}, {"disable-auto-cleanup", IGNORED, 0},
+    {"rmk", IGNORED, 1}, {"iface", INTERFACE, 1}, {"disable-auto-cleanup", IGNORED, 0},
     {"enable-recovery", IGNORED, 0}, {"q", IGNORED, 0}, {"quiet", IGNORED, 0}};
 
 struct words { /* a command line under construction */
@@ -106,10 +107,10 @@ static int take(struct command *c, const struct known *k, char *const *word)
         for (int i = 0; i <= k->values; i++) add(&c->ignored, word[i]);
         break;
     case HOSTS:
-        if (strcmp(word[1], "localhost") != 0)
-            return wrong(word[0], "hark runs all processes on this machine: leave it out");
+        if (strcmp(word[1], "localhost") != 0) add(&c->line, "--hosts"), add(&c->line, word[1]);
         break;
-    case REFUSED: return wrong(word[0], "hark runs all processes on this machine: leave it out");
+    case HOSTFILE: add(&c->line, "--hostfile"), add(&c->line, word[1]); break;
+    case INTERFACE: add(&c->line, "--interface"), add(&c->line, word[1]); break;
     }
     return 0;
 }
@@ -199,6 +200,7 @@ static int help(void)
          "  -env NAME VALUE         a variable of the environment; -genv: for all programs\n"
          "  -x NAME[=VALUE]         the same\n"
          "  -l                      begin each line of output with its rank\n"
+         "  -hosts LIST             run on these hosts: a:2,b:2; -hostfile FILE: those of a file\n"
          "  --NAME=VALUE            an option of hark run, such as --interval=10s\n"
          "Options that place processes or allow it (--bind-to, --oversubscribe ...) are ignored.");
     return 0;

@@ -1,6 +1,7 @@
 /* run.c: `hark run`: its command line. What it does is in src/supervisor/supervisor.c. */
 #include "run.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,108 +32,6 @@ static bool survives_nothing(const struct hark_protocol *p, const void *what)
 }
 
 static const struct hark_cli_options protocol_options = {NULL, 0};
-
-void hark_cli_run_help(void)
-{
-    char none[64];
-    hark_cli_protocols_that(survives_nothing, NULL, none, sizeof none);
-    printf("usage: hark run [OPTION]... -- PROGRAM [ARG]... [: [-n N] -- PROGRAM [ARG]...]...\n"
-           "Runs PROGRAM as several processes that pass messages. If one dies, it is started again "
-           "from its last\n"
-           "checkpoint, and only the processes that it affects roll back.\n\n"
-           "  -n N                    processes (8)\n"
-           "  --protocol P            the rollback-recovery protocol (%s); %s: failures are not "
-           "survived\n",
-        hark_protocol_usual()->name, none);
-    fputs(
-        "  --mpi MPI               the MPI that the program was built with: mpich, openmpi, abi; "
-        "auto: as its libraries\n"
-        "                          say; none: leave the program as it is (auto)\n"
-        "  --wdir DIR              the working directory of the processes (this one)\n"
-        "  --env NAME[=VALUE]      a variable of their environment, beside those that hark run "
-        "has\n"
-        "  --tag-output            begin each line that a process prints with its rank: [3]\n"
-        "  --clusters FILE|K|auto  the processes that roll back together: a file, or K blocks of "
-        "ranks; auto: blocks, and\n"
-        "                          at the end hark suggests clusters, from the observed traffic "
-        "(default: blocks,\n"
-        "                          about the square root of N)\n"
-        "  --transport T           how messages are carried (shm)\n"
-        "  --hostfile FILE         run on the hosts of FILE, lines HOST [slots=N] [rack=NAME]; "
-        "else on "
-        "those of a Slurm\n"
-        "                          allocation, or here\n"
-        "  --launcher CMD          starts the agent of a host: its words, %h is the host's name "
-        "(ssh; "
-        "in Slurm srun)\n"
-        "  --spares N              the last N hosts run nothing until another host dies (0)\n"
-        "  --host-timeout T        a host that is silent so long counts as dead (5s)\n"
-        "  --host-store DIR        keep checkpoints in DIR on each host, and a copy of each on "
-        "another "
-        "host\n"
-        "  --host-copies N         so many hosts have each checkpoint: N-1 of them may die at once "
-        "(2)\n"
-        "  --store-interval T      with --host-store and --store: so often a checkpoint goes to "
-        "the "
-        "--store too, in the\n"
-        "                          background; 0: never (0)\n"
-        "  --interface NAME        the network interface, or its address, that agents connect to\n"
-        "  --encrypt               encrypt what processes on different hosts send each other\n"
-        "  --interval T            time between checkpoints: 500ms, 2s, 5m; 0: none (1s); "
-        "daly:MTBF: the best\n"
-        "                          interval for a failure every MTBF on average, such as daly:2h\n"
-        "  --store DIR             keep checkpoints in DIR\n"
-        "  --wait-for-checkpoints  a process waits until its checkpoint is written; else it goes "
-        "on "
-        "when a copy\n"
-        "                          of it is made, which takes as much memory again\n"
-        "  --incremental           write only those blocks of a checkpoint that the one before "
-        "does "
-        "not have; damage\n"
-        "                          to a block that several share damages them all\n"
-        "  --compress METHOD       compress checkpoints: lz4, zstd; none (none)\n"
-        "  --resume                go on with the job in DIR, from its last checkpoints\n"
-        "  --journal LIST          readings that a process gets again when it executes again: "
-        "wtime, "
-        "clock, random, none\n"
-        "                          (wtime)\n"
-        "  --log-limit SIZE        size of the log in memory of each process: 64K, 16M, 2G; 0: no "
-        "limit (0)\n"
-        "  --spill DIR             where the part of a log over its limit is written\n"
-        "  --option NAME=VALUE     a limit or size of the transport, see the manual\n"
-        "  --checkpoint-on SIGNAL  take a checkpoint when hark run gets that signal: USR1, USR2, "
-        "TERM, XCPU ...\n"
-        "  --then-stop             after that checkpoint stop with status 75, to be resumed (needs "
-        "--store)\n"
-        "  --grace T               time that processes have to end after a signal, before they are "
-        "killed (10s)\n"
-        "  --stall-limit T         end the run if no process makes progress for that time; 0: "
-        "report it and wait (0)\n"
-        "  --kill RANK@N           kill RANK at its Nth delivery, or `recovery` at its Nth "
-        "received frame\n"
-        "  --chaos SEED[:COUNT]    kill COUNT times (1), at moments chosen by SEED\n"
-        "  --trace FILE            write a trace of the run, for `hark trace`\n"
-        "  --json FILE             write the figures\n"
-        "  --metrics ADDRESS       answer HTTP requests for the figures while it runs, for "
-        "Prometheus: HOST:PORT,\n"
-        "                          [ADDRESS]:PORT or unix:PATH; port 0: a free one, which is "
-        "printed\n"
-        "  --write-matrix FILE     write how much each process sent to each, for `hark partition` "
-        "and `hark sim`\n"
-        "  --record FILE           write what each process sent and received, for `hark compare`\n"
-        "  --steady                with --record: the readings that --journal lists are the same "
-        "in "
-        "every run\n",
-        stdout);
-    hark_cli_options_help(&protocol_options, 26);
-    fputs("  --no-digest             do not compare what a process sends again with what it sent "
-          "before\n"
-          "  --verbose               report the process id of each process that is started\n"
-          "Exit status: 0 done; 1 the program failed; 2 bad usage or input; 75 stopped by "
-          "--then-stop, resume it;\n"
-          "128 + n after signal n.\n",
-        stdout);
-}
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
@@ -308,70 +207,6 @@ static int chaos(struct run_arguments *a, const char *text)
     return 0;
 }
 
-/* ---- the command line ------------------------------------------------------------------------ */
-
-enum {
-    PROTOCOL = 256,
-    CLUSTERS,
-    TRANSPORT,
-    INTERVAL,
-    STORE,
-    RESUME,
-    JOURNAL,
-    LOG_LIMIT,
-    SPILL,
-    OPTION,
-    KILL,
-    CHAOS,
-    TRACE,
-    JSON,
-    METRICS,
-    MATRIX,
-    RECORD,
-    STEADY,
-    NO_DIGEST,
-    VERBOSE,
-    CHECKPOINT_ON,
-    THEN_STOP,
-    GRACE,
-    STALL_LIMIT,
-    MPI,
-    WDIR,
-    ENV,
-    TAG_OUTPUT,
-    WAITS,
-    INCREMENTAL,
-    COMPRESS,
-    HOSTFILE,
-    LAUNCHER,
-    SPARES,
-    HOST_TIMEOUT,
-    INTERFACE,
-    HOST_STORE,
-    HOST_COPIES,
-    STORE_INTERVAL,
-    ENCRYPT
-};
-
-static const struct option options[] = {{"protocol", 1, NULL, PROTOCOL},
-    {"clusters", 1, NULL, CLUSTERS}, {"transport", 1, NULL, TRANSPORT},
-    {"interval", 1, NULL, INTERVAL}, {"store", 1, NULL, STORE},
-    {"wait-for-checkpoints", 0, NULL, WAITS}, {"incremental", 0, NULL, INCREMENTAL},
-    {"compress", 1, NULL, COMPRESS}, {"resume", 0, NULL, RESUME}, {"journal", 1, NULL, JOURNAL},
-    {"log-limit", 1, NULL, LOG_LIMIT}, {"spill", 1, NULL, SPILL}, {"option", 1, NULL, OPTION},
-    {"kill", 1, NULL, KILL}, {"chaos", 1, NULL, CHAOS}, {"trace", 1, NULL, TRACE},
-    {"json", 1, NULL, JSON}, {"metrics", 1, NULL, METRICS}, {"write-matrix", 1, NULL, MATRIX},
-    {"record", 1, NULL, RECORD}, {"steady", 0, NULL, STEADY},
-    {"checkpoint-on", 1, NULL, CHECKPOINT_ON}, {"then-stop", 0, NULL, THEN_STOP},
-    {"grace", 1, NULL, GRACE}, {"stall-limit", 1, NULL, STALL_LIMIT}, {"mpi", 1, NULL, MPI},
-    {"wdir", 1, NULL, WDIR}, {"hostfile", 1, NULL, HOSTFILE}, {"launcher", 1, NULL, LAUNCHER},
-    {"spares", 1, NULL, SPARES}, {"host-timeout", 1, NULL, HOST_TIMEOUT},
-    {"interface", 1, NULL, INTERFACE}, {"host-store", 1, NULL, HOST_STORE},
-    {"host-copies", 1, NULL, HOST_COPIES}, {"store-interval", 1, NULL, STORE_INTERVAL},
-    {"encrypt", 0, NULL, ENCRYPT}, {"env", 1, NULL, ENV}, {"tag-output", 0, NULL, TAG_OUTPUT},
-    {"no-digest", 0, NULL, NO_DIGEST}, {"verbose", 0, NULL, VERBOSE}, {"help", 0, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-
 static int compress(struct run_arguments *a, const char *text)
 {
     char built[64] = "none";
@@ -392,55 +227,236 @@ static int compress(struct run_arguments *a, const char *text)
     return 0;
 }
 
+static int take_wdir(struct run_arguments *a, const char *text)
+{
+    a->program->directory = text;
+    return 0;
+}
+
+static int take_env(struct run_arguments *a, const char *text)
+{
+    return hark_cli_program_variable(a->program, text);
+}
+
+static int take_launcher(struct run_arguments *a, const char *text)
+{
+    return run_hosts_launcher(&a->hosts, text);
+}
+
+static int take_spares(struct run_arguments *a, const char *text)
+{
+    return run_hosts_spares(&a->hosts, text);
+}
+
+static int take_host_copies(struct run_arguments *a, const char *text)
+{
+    return run_hosts_copies(&a->hosts, text);
+}
+
+static int take_journal(struct run_arguments *a, const char *text)
+{
+    return hark_cli_journal(text, &a->o.journal);
+}
+
+static int take_no_digest(struct run_arguments *a, const char *text)
+{
+    (void)text;
+    a->o.digest = false;
+    return 0;
+}
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+/* In the order in which help has them. */
+static const struct run_option {
+    const char *name, *value; /* value: what help calls it; NULL: it has none */
+    const char *help;         /* NULL: it is said apart */
+    int (*take)(struct run_arguments *a, const char *value);
+    size_t at;       /* without `take`: where in the arguments the value goes, or true */
+    bool of_program; /* it may stand behind `:` too */
+} options[] = {
+#define AT(member) .at = offsetof(struct run_arguments, member)
+    {"n", "N", "processes (8)", .take = ranks, .of_program = true},
+    {"protocol", "P", NULL, .take = protocol},
+    {"mpi", "MPI",
+        "the MPI that the program was built with: mpich, openmpi, abi; auto: as its libraries say; "
+        "none: leave the program as it is (auto)",
+        .take = mpi},
+    {"wdir", "DIR", "the working directory of the processes (this one)", .take = take_wdir,
+        .of_program = true},
+    {"env", "NAME[=VALUE]", "a variable of their environment, beside those that hark run has",
+        .take = take_env, .of_program = true},
+    {"tag-output", NULL, "begin each line that a process prints with its rank: [3]",
+        AT(o.tag_output)},
+    {"clusters", "FILE|K|auto",
+        "the processes that roll back together: a file, or K blocks of ranks; auto: blocks, and at "
+        "the end hark suggests clusters, from the observed traffic (default: blocks, about the "
+        "square root of N)",
+        AT(clusters)},
+    {"transport", "T", "how messages are carried (shm)", .take = transport},
+    {"hostfile", "FILE",
+        "run on the hosts of FILE, lines HOST [slots=N] [rack=NAME]; else on those of --hosts, or "
+        "of a Slurm allocation, or here",
+        AT(hosts.file)},
+    {"hosts", "LIST",
+        "run on these: a:2,b:2 or node[01-16], names with the number of processes that each may "
+        "run",
+        AT(hosts.list)},
+    {"launcher", "CMD",
+        "starts the agent of a host: its words, %h is the host's name (ssh; in Slurm srun)",
+        .take = take_launcher},
+    {"spares", "N", "the last N hosts run nothing until another host dies (0)",
+        .take = take_spares},
+    {"host-timeout", "T", "a host that is silent so long counts as dead (5s)",
+        .take = host_timeout},
+    {"host-store", "DIR",
+        "keep checkpoints in DIR on each host, and a copy of each on another host",
+        AT(o.host_store)},
+    {"host-copies", "N", "so many hosts have each checkpoint: N-1 of them may die at once (2)",
+        .take = take_host_copies},
+    {"store-interval", "T",
+        "with --host-store and --store: so often a checkpoint goes to the --store too, in the "
+        "background; 0: never (0)",
+        .take = store_interval},
+    {"interface", "NAME", "the network interface, or its address, that agents connect to",
+        AT(hosts.interface)},
+    {"encrypt", NULL, "encrypt what processes on different hosts send each other", AT(o.encrypts)},
+    {"interval", "T",
+        "time between checkpoints: 500ms, 2s, 5m; 0: none (1s); daly:MTBF: the best interval for a "
+        "failure every MTBF on average, such as daly:2h",
+        .take = interval},
+    {"store", "DIR", "keep checkpoints in DIR", AT(o.store)},
+    {"wait-for-checkpoints", NULL,
+        "a process waits until its checkpoint is written; else it goes on when a copy of it is "
+        "made, which takes as much memory again",
+        AT(o.waits)},
+    {"incremental", NULL,
+        "write only those blocks of a checkpoint that the one before does not have; damage to a "
+        "block that several share damages them all",
+        AT(o.incremental)},
+    {"compress", "METHOD", "compress checkpoints: lz4, zstd; none (none)", .take = compress},
+    {"resume", NULL, "go on with the job in DIR, from its last checkpoints", AT(o.resume)},
+    {"journal", "LIST",
+        "readings that a process gets again when it executes again: wtime, clock, random, none "
+        "(wtime)",
+        .take = take_journal},
+    {"log-limit", "SIZE",
+        "size of the log in memory of each process: 64K, 16M, 2G; 0: no limit (0)",
+        .take = log_limit},
+    {"spill", "DIR", "where the part of a log over its limit is written", AT(o.spill)},
+    {"option", "NAME=VALUE", "a limit or size of the transport, see the manual",
+        .take = add_option},
+    {"checkpoint-on", "SIGNAL",
+        "take a checkpoint when hark run gets that signal: USR1, USR2, TERM, XCPU ...",
+        .take = checkpoint_on},
+    {"then-stop", NULL, "after that checkpoint stop with status 75, to be resumed (needs --store)",
+        AT(o.then_stop)},
+    {"grace", "T", "time that processes have to end after a signal, before they are killed (10s)",
+        .take = grace},
+    {"stall-limit", "T",
+        "end the run if no process makes progress for that time; 0: report it and wait (0)",
+        .take = stall_limit},
+    {"kill", "RANK@N", "kill RANK at its Nth delivery, or `recovery` at its Nth received frame",
+        .take = planned_kill},
+    {"chaos", "SEED[:COUNT]", "kill COUNT times (1), at moments chosen by SEED", .take = chaos},
+    {"trace", "FILE", "write a trace of the run, for `hark trace`", AT(o.trace)},
+    {"json", "FILE", "write the figures", AT(o.json)},
+    {"metrics", "ADDRESS",
+        "answer HTTP requests for the figures while it runs, for Prometheus: HOST:PORT, "
+        "[ADDRESS]:PORT or unix:PATH; port 0: a free one, which is printed",
+        .take = metrics},
+    {"write-matrix", "FILE",
+        "write how much each process sent to each, for `hark partition` and `hark sim`",
+        AT(advice.matrix)},
+    {"record", "FILE", "write what each process sent and received, for `hark compare`",
+        AT(o.record)},
+    {"steady", NULL, "with --record: the readings that --journal lists are the same in every run",
+        AT(o.steady)},
+    {"no-digest", NULL, "do not compare what a process sends again with what it sent before",
+        .take = take_no_digest},
+    {"verbose", NULL, "report the process id of each process that is started", AT(o.verbose)},
+    {"help", NULL, NULL, AT(help)}
+#undef AT
+};
+
+#define OPTIONS ((int)HARK_COUNT(options))
+#define FIRST   256 /* the number by which getopt_long knows the first */
+
+/* Of the protocols, in help behind this one. */
+static const char behind[] = "steady";
+
+/* Words up to the edge; the next line begins below the first word. */
+static void say_option(const struct run_option *o)
+{
+    const int column = 26, edge = 120;
+    int at = printf("  %s%s%s%s", o->name[1] ? "--" : "-", o->name, o->value ? " " : "",
+        o->value ? o->value : "");
+    const char *word = o->help;
+    if (at < column) at += printf("%*s", column - at, "");
+    else at += printf("  ");
+    for (bool first = true; *word; first = false) {
+        const int length = (int)strcspn(word, " ");
+        if (!first && at + 1 + length > edge) at = printf("\n%*s", column, "") - 1;
+        else if (!first) at += printf(" ");
+        at += printf("%.*s", length, word);
+        word += length + (word[length] == ' ');
+    }
+    putchar('\n');
+}
+
+void hark_cli_run_help(void)
+{
+    char none[64];
+    hark_cli_protocols_that(survives_nothing, NULL, none, sizeof none);
+    puts("usage: hark run [OPTION]... -- PROGRAM [ARG]... [: [-n N] -- PROGRAM [ARG]...]...\n"
+         "Runs PROGRAM as several processes that pass messages. If one dies, it is started again "
+         "from its last\n"
+         "checkpoint, and only the processes that it affects roll back.\n");
+    for (int i = 0; i < OPTIONS; i++) {
+        if (options[i].take == protocol)
+            printf(
+                "  --protocol P            the rollback-recovery protocol (%s); %s: failures are "
+                "not survived\n",
+                hark_protocol_usual()->name, none);
+        if (options[i].help) say_option(&options[i]);
+        if (strcmp(options[i].name, behind) == 0) hark_cli_options_help(&protocol_options, 26);
+    }
+    puts("Exit status: 0 done; 1 the program failed; 2 bad usage or input; 75 stopped by "
+         "--then-stop, resume it;\n"
+         "128 + n after signal n.");
+}
+
+static const struct run_option *option_of(int c)
+{
+    for (int i = 0; i < OPTIONS; i++)
+        if (c == (options[i].name[1] ? FIRST + i : options[i].name[0])) return &options[i];
+    return NULL;
+}
+
 static int option(struct run_arguments *a, int c, char *const *argv)
 {
+    const struct run_option *o = option_of(c);
     if (c >= HARK_CLI_OPTION)
         return hark_cli_option("run", &protocol_options, c, optarg, &a->o.core);
-    switch (c) {
-    case 'n': return ranks(a, optarg);
-    case PROTOCOL: return protocol(a, optarg);
-    case CLUSTERS: a->clusters = optarg; return 0;
-    case TRANSPORT: return transport(a, optarg);
-    case HOSTFILE: a->hosts.file = optarg; return 0;
-    case LAUNCHER: return run_hosts_launcher(&a->hosts, optarg);
-    case SPARES: return run_hosts_spares(&a->hosts, optarg);
-    case HOST_TIMEOUT: return host_timeout(a, optarg);
-    case HOST_STORE: a->o.host_store = optarg; return 0;
-    case STORE_INTERVAL: return store_interval(a, optarg);
-    case HOST_COPIES: return run_hosts_copies(&a->hosts, optarg);
-    case INTERFACE: a->hosts.interface = optarg; return 0;
-    case ENCRYPT: a->o.encrypts = true; return 0;
-    case INTERVAL: return interval(a, optarg);
-    case STORE: a->o.store = optarg; return 0;
-    case WAITS: a->o.waits = true; return 0;
-    case INCREMENTAL: a->o.incremental = true; return 0;
-    case COMPRESS: return compress(a, optarg);
-    case RESUME: a->o.resume = true; return 0;
-    case JOURNAL: return hark_cli_journal(optarg, &a->o.journal);
-    case LOG_LIMIT: return log_limit(a, optarg);
-    case SPILL: a->o.spill = optarg; return 0;
-    case OPTION: return add_option(a, optarg);
-    case KILL: return planned_kill(a, optarg);
-    case CHAOS: return chaos(a, optarg);
-    case TRACE: a->o.trace = optarg; return 0;
-    case JSON: a->o.json = optarg; return 0;
-    case METRICS: return metrics(a, optarg);
-    case MATRIX: a->advice.matrix = optarg; return 0;
-    case RECORD: a->o.record = optarg; return 0;
-    case STEADY: a->o.steady = true; return 0;
-    case NO_DIGEST: a->o.digest = false; return 0;
-    case CHECKPOINT_ON: return checkpoint_on(a, optarg);
-    case THEN_STOP: a->o.then_stop = true; return 0;
-    case GRACE: return grace(a, optarg);
-    case STALL_LIMIT: return stall_limit(a, optarg);
-    case MPI: return mpi(a, optarg);
-    case TAG_OUTPUT: a->o.tag_output = true; return 0;
-    case WDIR: a->program->directory = optarg; return 0;
-    case ENV: return hark_cli_program_variable(a->program, optarg);
-    case VERBOSE: a->o.verbose = true; return 0;
-    case 'h': a->help = true; return 0;
-    default: return hark_cli_refused("run", c, argv);
-    }
+    if (c == 'h') a->help = true;
+    if (c == 'h') return 0;
+    if (o == NULL) return hark_cli_refused("run", c, argv);
+    if (o->take) return o->take(a, optarg);
+    if (o->value) memcpy((char *)a + o->at, &optarg, sizeof optarg);
+    else *(bool *)(void *)((char *)a + o->at) = true;
+    return 0;
+}
+
+/* As getopt_long has it. To be freed; NULL: no memory. */
+static struct option *options_table(void)
+{
+    struct option own[HARK_COUNT(options) + 1] = {0};
+    int count = 0;
+    for (int i = 0; i < OPTIONS; i++)
+        if (options[i].name[1])
+            own[count++] =
+                (struct option){options[i].name, options[i].value != NULL, NULL, FIRST + i};
+    return hark_cli_options_table(&protocol_options, own);
 }
 
 /* Options and words of one program, of `count` words behind argv[0]. */
@@ -454,7 +470,7 @@ static int parse_program(
     opterr = 0;
     while (status == 0 && !a->help) {
         if ((c = getopt_long(count, argv, "+:n:h", all, NULL)) == -1) break;
-        if (!first && c != 'n' && c != WDIR && c != ENV && c != '?' && c != ':')
+        if (!first && c != '?' && c != ':' && !(option_of(c) && option_of(c)->of_program))
             return bad("behind `:` expected only -n, --wdir and --env: other options come before "
                        "the first program");
         status = option(a, c, argv);
@@ -465,7 +481,7 @@ static int parse_program(
 
 static int parse(struct run_arguments *a, int argc, char **argv)
 {
-    struct option *all = hark_cli_options_table(&protocol_options, options);
+    struct option *all = options_table();
     int status = all ? 0 : run_no_memory("options");
     for (int at = 0, next; status == 0 && !a->help && at < argc; at = next) {
         for (next = at + 1; next < argc && strcmp(argv[next], ":") != 0;) next++;

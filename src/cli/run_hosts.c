@@ -1,5 +1,5 @@
-/* run_hosts.c: `hark run`: the hosts of a job, from --hostfile or a Slurm allocation, and what
- * starts their agents. */
+/* run_hosts.c: `hark run`: the hosts of a job, from --hostfile, --hosts or a Slurm allocation, and
+ * what starts their agents. */
 #include "run_parts.h"
 
 #include <ctype.h>
@@ -82,12 +82,25 @@ static int add_range(struct run_hosts *h, const struct source *from, const char 
     return status;
 }
 
+/* mpiexec of MPICH has NAME:N for NAME slots=N. False: that is no number. */
+static bool take_colon(char *text, struct hark_run_host *as)
+{
+    uint64_t n;
+    char *colon = strchr(text, ':');
+    if (colon == NULL || strchr(colon + 1, ':')) return true; /* of an address of IPv6 */
+    if (!hark_cli_whole_number(colon + 1, RANKS_MAX, &n) || n == 0) return false;
+    as->slots = (uint32_t)n;
+    *colon = 0;
+    return true;
+}
+
 /* `text` is one name, or several by ranges in one pair of brackets. It is changed. */
 static int add_names(
     struct run_hosts *h, const struct source *from, char *text, struct hark_run_host as)
 {
     char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
     int status = 0;
+    if (!take_colon(text, &as)) return bad_host(from, "HOST or HOST:N, N processes at most", text);
     if (open == NULL) return add(h, from, text, as);
     if (close == NULL || strpbrk(close, "[") || strlen(text) >= HARK_HOST_NAME * 8u)
         return bad_host(from, "a range such as node[01-16]", text);
@@ -121,6 +134,9 @@ static int take_word(
 {
     uint64_t n;
     if (strncmp(word, "rack=", 5) == 0 && word[5]) return take_rack(h, word + 5, &as->rack);
+    if (strncmp(word, "max_slots=", 10) == 0 || strncmp(word, "max-slots=", 10) == 0)
+        return 0; /* of Open MPI: no host runs more than its slots here, but what others have lost
+                   */
     if (strncmp(word, "slots=", 6) != 0 || !hark_cli_whole_number(word + 6, RANKS_MAX, &n) ||
         n == 0)
         return bad_host(from, "HOST [slots=N] [rack=NAME]", word);
@@ -165,7 +181,25 @@ static int read_hosts(struct run_hosts *h)
     return status;
 }
 
-/* ---- a Slurm allocation ---------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* Names are separated by commas that are in no brackets. */
+static int read_list(struct run_hosts *h, const struct source *from, const char *list)
+{
+    char *text = strdup(list);
+    int status = text ? 0 : run_no_memory("hosts"), depth = 0;
+    for (char *at = text, *name = text; status == 0 && at; at++) {
+        const bool end = *at == 0;
+        depth += (*at == '[') - (*at == ']');
+        if (!end && (*at != ',' || depth)) continue;
+        *at = 0;
+        status = add_names(h, from, name, (struct hark_run_host){0});
+        name = at + 1;
+        if (end) break;
+    }
+    free(text);
+    return status;
+}
 
 /* "2(x3),1": what each node of the list may run. */
 static void take_tasks(struct run_hosts *h, const char *text)
@@ -185,22 +219,9 @@ static void take_tasks(struct run_hosts *h, const char *text)
     }
 }
 
-/* Names are separated by commas that are in no brackets. */
 static int read_slurm(struct run_hosts *h, const char *list)
 {
-    const struct source from = {"SLURM_JOB_NODELIST", 0};
-    char *text = strdup(list);
-    int status = text ? 0 : run_no_memory("hosts"), depth = 0;
-    for (char *at = text, *name = text; status == 0 && at; at++) {
-        const bool end = *at == 0;
-        depth += (*at == '[') - (*at == ']');
-        if (!end && (*at != ',' || depth)) continue;
-        *at = 0;
-        status = add_names(h, &from, name, (struct hark_run_host){0});
-        name = at + 1;
-        if (end) break;
-    }
-    free(text);
+    const int status = read_list(h, &(struct source){"SLURM_JOB_NODELIST", 0}, list);
     take_tasks(h, getenv("SLURM_TASKS_PER_NODE"));
     return status;
 }
@@ -314,16 +335,20 @@ int run_hosts_complete(struct run_arguments *a)
                *many = getenv("SLURM_JOB_NUM_NODES");
     const bool slurm = job && nodes && many && atoi(many) > 1;
     int status = 0;
-    if (h->file == NULL && !slurm) {
+    if (h->file && h->list) return bad("expected one of --hosts and --hostfile, found both");
+    if (h->file == NULL && h->list == NULL && !slurm) {
         if (h->spares || h->launcher || h->timeout_ms || h->interface || h->copies ||
             a->o.host_store)
             return bad("--spares, --launcher, --host-timeout, --host-store, --host-copies and "
-                       "--interface need --hostfile FILE, or a Slurm allocation of several nodes");
+                       "--interface need --hostfile FILE, --hosts LIST, or a Slurm allocation of "
+                       "several nodes");
         return 0;
     }
-    status = h->file ? read_hosts(h) : read_slurm(h, nodes);
+    if (h->file) status = read_hosts(h);
+    else if (h->list) status = read_list(h, &(struct source){"--hosts", 0}, h->list);
+    else status = read_slurm(h, nodes);
     if (status == 0 && h->launcher == NULL)
-        status = usual_launcher(h, slurm && !h->file ? nodes : NULL);
+        status = usual_launcher(h, slurm && !h->file && !h->list ? nodes : NULL);
     if (status == 0 && !a->transport_given) a->o.transport = hark_transport_of_hosts();
     if (status == 0) status = suits(a);
     a->o.host = h->host;

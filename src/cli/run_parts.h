@@ -12,7 +12,7 @@
 #define OPTIONS_MAX 16
 
 struct run_hosts { /* as the options have them; all zero: none */
-    const char *file, *interface;
+    const char *file, *list, *interface;
     uint64_t timeout_ms;
     uint32_t spares, copies;
     char **launcher, *launcher_text;

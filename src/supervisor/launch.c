@@ -97,7 +97,7 @@ static unsigned put_addresses(const struct supervisor *s, FILE *f, uint16_t port
 }
 
 /* To be freed; NULL after a line. */
-static char *lines_for(const struct supervisor *s, const char *name, uint16_t port)
+static char *lines_for(struct supervisor *s, const char *name, uint16_t port)
 {
     char key[2 * HARK_CONNECTION_KEY + 1], *text = NULL;
     size_t length = 0;
@@ -120,6 +120,7 @@ static char *lines_for(const struct supervisor *s, const char *name, uint16_t po
                           "host, found \"%s\""
                         : "this host has no network address%s",
         s->o->interface ? s->o->interface : "");
+    if (s->o->interface) hark_sup_end(s, 2);
     return NULL;
 }
 

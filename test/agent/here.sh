@@ -22,6 +22,19 @@ nobody_died() { ! grep -q 'died' err; }
 "$hark" run -n 4 -- "$examples/heat2d" 128 600 >right 2>/dev/null
 is 'the answer here' 1 "$(grep -c digest right)"
 
+# Other launchers, and their files of hosts.
+printf 'a slots=2 max_slots=4\nb:2\n' >machines
+hosts=(--hosts a:2,b:2)
+for launcher in 'mpiexec.hydra -n 1 env X=%h' 'mpiexec.openmpi --allow-run-as-root -n 1 env X=%h'; do
+  command -v "${launcher%% *}" >/dev/null || { echo "no ${launcher%% *}: agents are not started by it"; continue; }
+  "$hark" run "${hosts[@]}" -n 4 --store "by-${launcher%% *}" --launcher "$launcher" --interval 20ms --kill 1@50 -- \
+    "$examples/heat2d" 128 600 >out 2>err </dev/null
+  is "agents started by ${launcher%% *}: status" 0 $?
+  is "agents started by ${launcher%% *}: answer" "$(cat right)" "$(cat out)"
+  holds "agents started by ${launcher%% *}: one died" says 'rank 1 died'
+  hosts=(--hostfile machines)
+done
+
 # Wherever connections are cut, nothing that was said is lost: not what is printed, and no process.
 for seed in 1 2 3; do
   options="--protocol hydee --host-timeout 20s"

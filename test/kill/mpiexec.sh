@@ -43,9 +43,15 @@ expect 0 '^hark-mpiexec: ignored: --oversubscribe --allow-run-as-root --bind-to 
   --oversubscribe --allow-run-as-root --bind-to core -n 1 -mca btl self "$obedient"
 expect 0 '' -host localhost -n 1 "$obedient"
 is 'a host that is this one is no news' '' "$(./hark-mpiexec -host localhost -n 1 "$obedient" 2>&1)"
-for option in -hosts -host -H --hostfile -machinefile -f; do
-  refused "$option: hark runs all processes on this machine: leave it out" $option a,b -n 2 "$obedient"
+# Hosts go to hark run.
+printf 'a:1\nb:1\n' >machines
+for option in '-hosts a:1,b:1' '-host a:1,b:1' '-H a:1,b:1' '--hostfile machines' '-machinefile machines' '-f machines'; do
+  expect 2 '^hark run: -n: expected at most 2 processes, as many as the hosts have slots, found 3' $option --store=far -n 3 "$obedient"
 done
+expect 2 '^hark run: several hosts need --host-store DIR' -hosts a:1,b:1 -n 2 "$obedient"
+expect 2 '^hark run: expected one of --hosts and --hostfile, found both' -hosts a -f machines -n 2 "$obedient"
+expect 0 '' -hosts 'h[1-2]:1' --store=far '--launcher=env HOST=%h' -n 2 "$obedient"
+expect 2 '^hark: --interface: expected a name or address of an interface of this host, found "none-such"' -iface none-such -hosts a:1,b:1 --store=far2 '--launcher=env HOST=%h' -n 2 "$obedient"
 refused '-foo: no such option; one of hark run is taken as --NAME=VALUE' -foo -n 1 "$obedient"
 refused '-n: it needs a value' -n
 refused '-genv: it needs a value' -genv A
