@@ -129,7 +129,7 @@ def directories(hark, base):
                               timeout=PATIENCE, check=False)
     done = ps()
     check(done.returncode == 0 and done.stderr == '', f'all: {done}')
-    for name in ('11', '12', 'x-none', '13', '16'):
+    for name in ('11-dead', '12-open', 'x-none', '13-empty', '16-link'):
         check(f'hark-{name}' not in done.stdout, f'hark-{name} is shown: {done.stdout}')
     other = 'it runs under another version of hark, whose `hark ps` can show it\n'
     for name in ('hark-14-newer', 'hark-15-wrong'):
