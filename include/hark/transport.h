@@ -129,6 +129,7 @@ struct hark_transport { /* the first member of every transport's own struct */
     char error[200]; /* the last HARK_T_ESYSTEM in one line: what, where, why */
     bool enough;     /* the sink may set it in arrived(): it has what it waited for, so poll() may
                       * leave the other frames for later */
+    bool apart;      /* apart() has something to say; wait() has returned for it, once */
 };
 
 struct hark_transport_ops {
@@ -181,6 +182,11 @@ struct hark_transport_ops {
     /* 1: that receiver is behind, so the next payload is better kept where it can be read in place;
      * 0: it keeps up. */
     int (*behind)(const struct hark_transport *t, uint32_t rank);
+    /* Optional; for when wait() has returned with hark_transport.apart, or nothing moves and
+     * somebody wants to know why. True: frames for `rank` have been waiting for `milliseconds`
+     * without a connection to it, which is not told again before there was one; `text` is where it
+     * is and what came of the last attempt, in one line. False: there is none (more). */
+    bool (*apart)(struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200]);
 };
 
 #ifdef __cplusplus

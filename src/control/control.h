@@ -50,6 +50,8 @@
  *     DIVERGED  text string: one line
  *     TROUBLE   text string: one line; the run goes on, though without what failed
  *     NOTE      text string: one line, which is said once in a run
+ *     APART     rank u32, milliseconds u64, text string: what it has sent to that one has waited so
+ *               long for a connection; where that is, and what came of the last attempt
  *     FATAL     text string: one line; the process ends itself right after, and the job with it
  */
 #ifndef HARK_CONTROL_CONTROL_H
@@ -85,7 +87,8 @@ enum hark_control_type {
     HARK_C_WAITS,
     HARK_C_NOTE,
     HARK_C_INPUT,
-    HARK_C_ABORT
+    HARK_C_ABORT,
+    HARK_C_APART
 };
 
 #define HARK_FRAME_LIMIT                                                                           \

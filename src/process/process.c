@@ -319,6 +319,22 @@ static void say_waits(void)
     hark_process_say(&m);
 }
 
+/* Frames wait for somebody who can not be reached. The supervisor knows whether that one lives. */
+HARK_COLD void tell_apart(void)
+{
+    uint32_t rank;
+    uint64_t milliseconds;
+    char text[200];
+    while (P.transport->ops->apart(P.transport, &rank, &milliseconds, text)) {
+        struct hark_control m;
+        hark_control_begin(&m, HARK_C_APART);
+        hark_control_put32(&m, rank);
+        hark_control_put64(&m, milliseconds);
+        hark_control_puts(&m, text, strlen(text));
+        hark_process_say(&m);
+    }
+}
+
 static int on_message(struct hark_control *c)
 {
     char address[512];
@@ -346,6 +362,7 @@ static int on_message(struct hark_control *c)
     case HARK_C_QUIET:
         P.quiet = true;
         say_waits();
+        if (P.transport->ops->apart) tell_apart();
         return hark_driver_quiet(P.driver);
     case HARK_C_CHECKPOINT: P.checkpoint = true; return HARK_D_OK;
     case HARK_C_CLUSTERS: return P.setup.rank == HARK_RECOVERY ? HARK_D_OK : on_clusters(c);
@@ -446,6 +463,7 @@ void hark_process_wait(void)
     if (!hark_driver_writes(P.driver)) /* else something will happen by itself */
         atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
+    if (P.transport->apart) tell_apart();
     after_poll();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
     /* Nobody else writes it. */

@@ -26,7 +26,8 @@ struct hark_process {
     char name[32]; /* "rank 3", for lines */
     int control;   /* -1: a job of one, without a supervisor */
     struct hark_driver *driver;
-    const struct hark_transport *transport; /* the driver's: for what it refused */
+    struct hark_transport *transport; /* the driver's: for what it refused, and who is out of reach
+                                       */
     uint64_t payload_limit; /* a longer one might not fit into a frame, with the longest header */
     uint64_t refused;       /* of that, what the board has */
     struct hark_store *store, *behind; /* behind: of the thread that writes images, or NULL */

@@ -273,9 +273,11 @@ struct supervisor {
 
     uint64_t look_stirring, look_progress, look_since; /* quiescence: what was seen, and since when
                                                           (ns) */
-    uint64_t look_moves; /* frames and progress when all were asked to look */
+    uint64_t look_moves;                   /* frames and progress when all were asked to look */
+    uint64_t look_moved, look_moved_since; /* the same when they last changed, and when (ns) */
     bool look_asked, quiet_said;
     bool stall_said;      /* who waits where, since nothing moves */
+    uint32_t apart_said;  /* how often it was said who does not reach whom */
     bool finished_before; /* the store is of a job that has finished: there is nothing to do */
 };
 
@@ -431,8 +433,9 @@ void hark_sup_checkpoint_done(struct supervisor *s);             /* is none miss
 void hark_sup_waits(struct child *c, struct hark_control *m); /* its WAITS */
 /* Nothing has moved for `since_ns`: says it once. True: the run ends for it. */
 bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns);
-void hark_sup_say_waits(struct supervisor *s); /* who waits where */
-void hark_sup_moves(struct supervisor *s);     /* something moves again */
+void hark_sup_say_waits(struct supervisor *s);                      /* who waits where */
+void hark_sup_moves(struct supervisor *s);                          /* something moves again */
+void hark_sup_apart(const struct child *c, struct hark_control *m); /* its APART */
 
 /* job.c: 0, or the exit status after one line */
 int hark_sup_job_open(struct supervisor *s);

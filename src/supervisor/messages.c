@@ -188,6 +188,7 @@ static void on_message(struct child *c, struct hark_control *m)
         break;
     case HARK_C_WAITS: hark_sup_waits(c, m); break;
     case HARK_C_NOTE: on_note(c, m); break;
+    case HARK_C_APART: hark_sup_apart(c, m); break;
     case HARK_C_AGAIN: hark_sup_on_rollback_request(c, m); break;
     case HARK_C_ABORT: on_abort(c, m); break;
     case HARK_C_INPUT: on_input(c); break;

@@ -2,8 +2,9 @@
 #include "internal.h"
 
 #define SECOND        UINT64_C(1000000000)
-#define QUIET_NS      (SECOND / 5)  /* so long nothing has moved, and no frame is on its way */
-#define QUIET_LOST_NS (2 * SECOND)  /* or: frames were lost with a process that died */
+#define QUIET_NS      (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
+#define QUIET_LOST_NS (2 * SECOND) /* or: frames were lost with a process that died */
+#define AWAKE_NS      (5 * SECOND) /* so long, though they wake: to try once more to reach somebody */
 #define HOPELESS_NS   (5 * SECOND)  /* and so long still nothing after QUIET */
 #define HOSTS_NS      (60 * SECOND) /* with hosts, which may not reach each other for a while */
 
@@ -80,22 +81,30 @@ static void stand_still(struct supervisor *s, uint64_t since)
     hark_sup_end(s, 1);
 }
 
+/* For long nothing has come or gone, though somebody was awake now and then. */
+static bool only_awake(struct supervisor *s, const struct sums *sum, bool still, uint64_t now)
+{
+    if (!still || sum->moves != s->look_moved) s->look_moved_since = now;
+    s->look_moved = sum->moves;
+    return now - s->look_moved_since >= AWAKE_NS;
+}
+
 void hark_sup_check_quiescence(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
-    struct sums sum;
+    struct sums sum = {0};
     uint64_t now = hark_sup_awake();
     if (s->phase != RUNNING || s->signal) return;
     hark_sup_look_for_store(s);
     hark_sup_hurry(s);
-    bool still = add_up(s, &sum);
+    bool still = add_up(s, &sum), awake = only_awake(s, &sum, still, now);
     if (s->quiet_said && !still) {
         s->look_since = now;
     } else if (s->quiet_said && sum.progress == s->look_progress) {
         /* That QUIET itself wakes everybody and sends frames is no progress. */
         if (!all_looked(s)) s->look_since = now;
         stand_still(s, now - s->look_since);
-    } else if (!still || s->quiet_said || sum.stirring != s->look_stirring) {
+    } else if (!still || s->quiet_said || (!awake && sum.stirring != s->look_stirring)) {
         if (!still || sum.moves != s->look_moves)
             s->look_asked = false; /* not only that they were awake and looked */
         if (s->quiet_said && still) hark_sup_moves(s);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define APART_MOST 4 /* lines on who does not reach whom */
 #define LINES_MOST                                                                                 \
     12 /* of those that wait alike; a deadlock of thousands of processes is told by the first */
 
@@ -222,6 +223,37 @@ bool hark_sup_stalled(struct supervisor *s, uint64_t since_ns)
         (double)s->o->stall_limit_ms / 1000);
     hark_sup_end(s, 1);
     return true;
+}
+
+/* "rank 3 (host b)". */
+static void name_with_host(const struct child *c, char text[300])
+{
+    char name[32];
+    hark_sup_name(c, name);
+    if (c->host) snprintf(text, 300, "%s (host %s)", name, c->host->name);
+    else snprintf(text, 300, "%s", name);
+}
+
+/* One that is dead is not reached either, nor one on a host that is cut off from us too: of these
+ * there are other lines. */
+void hark_sup_apart(const struct child *c, struct hark_control *m)
+{
+    struct supervisor *s = c->s;
+    const uint32_t rank = hark_control_get32(m), slot = rank == HARK_RECOVERY ? s->o->ranks : rank;
+    const uint64_t milliseconds = hark_control_get64(m);
+    char ours[300], theirs[300];
+    size_t length;
+    const char *text = hark_control_gets(m, &length);
+    if (m->bad || slot >= s->count || s->apart_said == APART_MOST) return;
+    const struct child *to = &s->child[slot];
+    if (!to->hello || hark_sup_is_dead(to) || to->goes_back || hark_sup_host_silent(s)) return;
+    name_with_host(c, ours);
+    name_with_host(to, theirs);
+    s->apart_said++;
+    hark_sup_say("%s has not reached %s for %.0f s: %.*s%s%s", ours, theirs,
+        (double)milliseconds / 1000, (int)length, text,
+        c->host != to->host ? "; do their hosts reach each other, on all ports?" : "",
+        s->apart_said == APART_MOST ? " (of others it is not said any more)" : "");
 }
 
 void hark_sup_moves(struct supervisor *s)

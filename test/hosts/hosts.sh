@@ -240,6 +240,16 @@ heal() {
   done
 }
 
+# Two hosts that do not reach each other, as behind a firewall; all others reach both.
+wall() {
+  local address
+  for address in $(on "$1" sed -n "s/ $2\$//p" /etc/hosts); do on "$1" ip route add blackhole "$address" || return; done
+}
+wall_down() { # as wall
+  local address
+  for address in $(on "$1" sed -n "s/ $2\$//p" /etc/hosts); do on "$1" ip route del blackhole "$address" || return; done
+}
+
 hosts_sshd_allowed() {
   local tool
   for tool in ssh sshd ssh-keygen; do

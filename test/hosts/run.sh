@@ -162,6 +162,34 @@ on h1 "$hark" run -n 6 --hostfile "$shared/hosts" --spares 1 --launcher "$here/o
 is 'resumed' "0 $(cat right)" "$? $(cat out)"
 clean h1 h2 h3 h4
 
+# Two hosts reach only the supervisor's, from the beginning or later: a line says so, and the limit of a stall holds.
+cut='rank [23] (host h2) has not reached rank [45] (host h3) for [0-9]* s: tcp:[^ ]*: .*; do their hosts reach each other, on all ports?'
+back='rank [45] (host h3) has not reached rank [23] (host h2) for [0-9]* s: tcp:[^ ]*: no answer; do their hosts reach each other, on all ports?'
+wall h2 h3
+begin_own --host-timeout 20s --option handshake-ms=1000 --stall-limit 3s
+wait $run
+is 'h2 does not reach h3: status' 1 $?
+holds 'h2 does not reach h3: it is said' says "$cut"
+holds 'h2 does not reach h3: the limit' says 'nothing has moved for 3 s (--stall-limit): the run ends'
+wall_down h2 h3
+STEPS=1000000 begin_own --host-timeout 20s --stall-limit 3s
+holds 'h2 is cut off from h3: it runs' until_true 20 copied 4 3
+wall h2 h3
+wait $run
+is 'h2 is cut off from h3: status' 1 $?
+holds 'h2 is cut off from h3: it is said' eval 'says "$cut" || says "$back"'
+holds 'h2 is cut off from h3: the limit' says 'nothing has moved for 3 s (--stall-limit): the run ends'
+wall_down h2 h3
+STEPS=3000 begin_own --host-timeout 20s
+holds 'h2 is cut off for a moment: it runs' until_true 20 copied 4 3
+wall h2 h3
+holds 'h2 is cut off for a moment: it stands still' until_true 20 says 'nothing moves: every process waits'
+wall_down h2 h3
+wait $run
+is 'h2 is cut off for a moment: status' 0 $?
+is 'h2 is cut off for a moment: nobody dies' 0 "$(went_back)"
+clean h1 h2 h3 h4
+
 # Mistakes, each in one line.
 tested=("$hark" run) words='hark run'
 printf 'h1\nh1\n' >twice

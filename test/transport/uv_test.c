@@ -815,6 +815,42 @@ static void wrong_greetings(void **state)
     close_all(&e, 1, &job);
 }
 
+/* Who is out of reach for longer than the deadline is told once; not one to whom there is a
+ * connection and who is busy. */
+static void out_of_reach(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e[2];
+    char wrong[300], text[200];
+    uint32_t rank;
+    uint64_t ms;
+    job_begin(&job, 3);
+    for (uint32_t i = 0; i < 2; i++) open_with(&e[i], &job, i, hurried);
+    struct hark_transport *t = e[0].t;
+    snprintf(wrong, sizeof wrong, "%s", e[1].t->ops->address(e[1].t));
+    wrong[strlen(wrong) - 1] ^= 1; /* nobody is there */
+    peer_is(&e[0], 1, wrong);
+    MUST(!t->ops->apart(t, &rank, &ms, text));
+    send_wholly(&e[0], 1, 0, 0, 0, 10, e, 0);
+    while (!t->apart) MUST(t->ops->wait(t, -1) == HARK_T_OK && t->ops->poll(t) == 0);
+    MUST(t->ops->apart(t, &rank, &ms, text) && rank == 1 && ms >= 20);
+    MUST(strncmp(text, wrong, strlen(wrong)) == 0 && strstr(text, strerror(ENOENT)) != NULL);
+    MUST(!t->ops->apart(t, &rank, &ms, text) && !t->apart);
+    MUST(t->ops->wait(t, 100) == HARK_T_OK && !t->apart);
+    peer_is(&e[0], 1, e[1].t->ops->address(e[1].t));
+    until_count(&e[1], 1, e, 2);
+    all_is_well(&e[0], &e[1], e, 2, 10);
+    int listener = listen_at(wrong);
+    peer_is(&e[0], 2, wrong);
+    send_wholly(&e[0], 2, 0, 0, 0, 10, e, 0);
+    for (int i = 0; i < 10; i++) MUST(t->ops->wait(t, 10) == HARK_T_OK && t->ops->poll(t) == 0);
+    MUST(!t->apart && !t->ops->apart(t, &rank, &ms, text));
+    close(listener);
+    MUST(unlink(wrong + 5) == 0);
+    close_all(e, 2, &job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -832,6 +868,7 @@ int main(void)
         TEST(cut_again_and_again),
         TEST(crossing),
         TEST(another_address),
+        TEST(out_of_reach),
         TEST(farewell),
     };
     const struct CMUnitTest encrypted[] = {

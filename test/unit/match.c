@@ -397,7 +397,7 @@ static int setup(void **state)
     memset(&world, 0, sizeof world);
     memset(&hark_app, 0, sizeof hark_app);
     memset(&slot, 0, sizeof slot);
-    static const struct hark_transport transport;
+    static struct hark_transport transport;
     hark_process = (struct hark_process){.slot = &slot, .transport = &transport};
     hark_app.unobserved = true;
     hark_process.setup.ranks = SOURCES;

@@ -26,6 +26,7 @@ int hark_mixed_after(struct mixed *m, int status)
     t->figures.refused += now->refused - seen->refused;
     t->figures.reconnects += now->reconnects - seen->reconnects;
     m->seen = *now;
+    if (m->uv->apart && !t->apart) t->apart = m->go = true;
     if (status < 0) memcpy(t->error, m->uv->error, sizeof t->error);
     return status;
 }
@@ -295,7 +296,7 @@ static bool may_sleep(struct mixed *m)
     bool may = !hark_uv_has_work(m->uv);
     if (may) hark_mixed_watch_arm(m);
     if (!may || m->near > 0 || m->trouble) look_again(m);
-    return may && !m->trouble;
+    return may && !m->trouble && !m->go;
 }
 
 static int wait_end(struct hark_transport *t, int milliseconds)
@@ -304,6 +305,13 @@ static int wait_end(struct hark_transport *t, int milliseconds)
     if (m->go || (m->watch.runs && !may_sleep(m))) milliseconds = 0;
     m->go = false;
     return hark_shm_transport.wait(t, milliseconds);
+}
+
+static bool apart(struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200])
+{
+    struct mixed *m = mixed_of(t);
+    if (hark_uv_transport.apart(m->uv, rank, milliseconds, text)) return true;
+    return t->apart = false;
 }
 
 static void wake(struct hark_transport *t)
@@ -350,4 +358,5 @@ const struct hark_transport_ops hark_mixed_transport = {
     .withdraw = withdraw,
     .behind = behind,
     .sweep = sweep,
+    .apart = apart,
 };

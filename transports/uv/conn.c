@@ -147,6 +147,7 @@ void hark_uv_conn_refuse(struct conn *c)
 static void note_connect(struct pair *p, int why)
 {
     char text[ADDRESS_TEXT];
+    p->why = why;
     p->absent = why == ECONNREFUSED || why == ENOENT;
     if (p->absent) p->again = false;
     hark_uv_address_text(&p->address, text);
@@ -159,6 +160,7 @@ static void connected(struct conn *c)
     socklen_t length = sizeof why;
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &why, &length) != 0) why = errno;
     if (why == 0) {
+        c->pair->why = 0;
         hark_uv_shake_begin(c);
         return;
     }

@@ -136,6 +136,10 @@ struct pair { /* this process and another one; made when they first have to do w
     bool met;         /* they have met in these incarnations */
     bool again;       /* the last connection was ours: the other may rely on us to make it again */
     bool absent;      /* nobody listens at the address */
+    uint64_t apart_since; /* uv_now() when a connection was wanted and there was none; 0: there is
+                           */
+    bool apart_told;
+    int why; /* what came of the last attempt, an errno; 0: nothing yet */
     struct out out;
     struct in in;
 };
@@ -173,9 +177,11 @@ struct end {
     uv_async_t woken_by;
     uv_timer_t patience; /* of wait() */
     uv_timer_t breath;   /* of the listener */
+    uv_timer_t apart;    /* until somebody has been out of reach for long */
     uv_poll_t listener;
     int listen_fd;
     bool has_loop, has_listener, woken, late;
+    bool apart_due; /* wait() is to return for it */
     bool encrypts;
     bool keeps_no_pointers; /* see uv.h */
     bool changed;           /* what libuv watches and when; it learns of that when it runs */
@@ -242,6 +248,10 @@ void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position);
 void hark_uv_pair_pursue(struct pair *p);
 /* The same, later. */
 void hark_uv_pair_retry(struct pair *p);
+void hark_uv_pair_apart(uv_timer_t *timer); /* looks who is out of reach */
+/* Of hark_transport_ops. */
+bool hark_uv_apart(
+    struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200]);
 
 /* send.c */
 int hark_uv_send(struct hark_transport *t, struct hark_outgoing *o);

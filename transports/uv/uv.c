@@ -152,7 +152,8 @@ static int start_loop(struct end *e)
     if (status != HARK_T_OK) return status;
     uv_timer_init(&e->loop, &e->patience);
     uv_timer_init(&e->loop, &e->breath);
-    e->woken_by.data = e->patience.data = e;
+    uv_timer_init(&e->loop, &e->apart);
+    e->woken_by.data = e->patience.data = e->apart.data = e;
     status = uv_async_init(&e->loop, &e->woken_by, on_woken);
     return status == 0 ? HARK_T_OK : hark_uv_failed(e, "cannot make a loop", "", -status);
 }
@@ -272,7 +273,8 @@ static void on_late(uv_timer_t *timer)
 
 static bool something_to_do(const struct end *e)
 {
-    return e->ready || e->lost || e->go || e->self || e->self_stalled || e->woken || e->trouble;
+    return e->ready || e->lost || e->go || e->self || e->self_stalled || e->woken || e->trouble ||
+           e->apart_due;
 }
 
 static int wait_end(struct hark_transport *t, int milliseconds)
@@ -289,7 +291,7 @@ static int wait_end(struct hark_transport *t, int milliseconds)
         while (!something_to_do(e) && !e->late);
         if (milliseconds > 0) uv_timer_stop(&e->patience);
     }
-    e->woken = false;
+    e->woken = e->apart_due = false;
     return HARK_T_OK;
 }
 
@@ -391,4 +393,5 @@ const struct hark_transport_ops hark_uv_transport = {
     .drained = drained,
     .close = close_end,
     .sweep = hark_uv_address_sweep,
+    .apart = hark_uv_apart,
 };
