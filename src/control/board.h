@@ -26,10 +26,9 @@ struct hark_board_slot {
     _Atomic uint64_t capture_ns;  /* of that the program waited */
     _Atomic uint64_t cost_ns;     /* median of the last few that were committed; 0: none was */
     _Atomic uint64_t interval_ns; /* between checkpoints, as used last */
-    _Atomic uint64_t restart_ns, caught_up_ns, recovered_ns; /* CLOCK_MONOTONIC of the last
-                                                                recovery's steps */
-    _Atomic uint32_t state;          /* HARK_B_*: what the application is doing */
-    _Atomic uint32_t turn;           /* raised at each change of state */
+    _Atomic uint64_t restart_ns, caught_up_ns; /* CLOCK_MONOTONIC of the last recovery's steps */
+    _Atomic uint32_t state;                    /* HARK_B_*: what the application is doing */
+    _Atomic uint32_t turn;                     /* raised at each change of state */
     _Atomic uint64_t position;       /* deliveries that count: a rollback takes some back */
     _Atomic uint64_t readings;       /* recorded in the journal */
     _Atomic uint64_t readings_given; /* again, from the journal */

@@ -117,8 +117,7 @@ static void on_rollback(void *self, uint64_t id)
 
 static void on_recovered(void *self)
 {
-    (void)self;
-    atomic_store_explicit(&P.slot->recovered_ns, hark_process_now(), memory_order_relaxed);
+    (void)self; /* the supervisor knows it from the failure service */
 }
 
 /* ---- joining and leaving --------------------------------------------------------------------- */

@@ -40,8 +40,8 @@ static inline int64_t hark_app_wire_tag(uint16_t ctx, int tag)
 /* The reverse. */
 static inline uint16_t hark_app_context(uint16_t channel, int64_t wire_tag)
 {
-    return channel < HARK_APP_CONTEXTS ? channel
-                                       : (uint16_t)((wire_tag >> 32) << 2 | (channel & 3));
+    if (channel < HARK_APP_CONTEXTS) return channel;
+    return (uint16_t)((wire_tag >> 32) << 2 | (channel & 3));
 }
 
 struct hark_request {                     /* a posted receive, or a send */
