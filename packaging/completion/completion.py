@@ -78,6 +78,10 @@ def read(hark, options):
     return table, re.split(r", | or ", topics)
 
 
+# The jobs that run on this machine.
+JOBS = 'hark ps 2>/dev/null | grep -o "^hark-[^ :]*"'
+
+
 def bash(table, topics):
     print("""# bash completion of hark; made from its options.
 _hark()
@@ -120,6 +124,7 @@ _hark()
     for name, (_, follow, _) in table.items():
         if follow:
             print(f"    {name}2) COMPREPLY=($(compgen -W '{' '.join(follow)}' -- \"$word\")) ;;")
+    print(f"    ps*) COMPREPLY=($(compgen -W \"$({JOBS})\" -- \"$word\")) ;;")
     print("""    *) compopt -o filenames 2>/dev/null; COMPREPLY=($(compgen -f -- "$word")) ;;
     esac
 }
@@ -139,7 +144,9 @@ def zsh(table, topics):
             action = f"_alternative \"words::{words_of}\" \"files::{action}\"" if action else words_of
         equal = "=" if option.argument and option.name.startswith("--") else ""
         return quoted(f"{option.name}{equal}[{about}]" + (f":argument:{action}" if option.argument else ""))
-    print("#compdef hark\n# zsh completion of hark; made from its options.\n_hark()\n{\n    local -a subcommands=(")
+    print("#compdef hark\n# zsh completion of hark; made from its options.")
+    print(f"_hark_jobs() {{ compadd -- $({JOBS}) }}")
+    print("_hark()\n{\n    local -a subcommands=(")
     for name, (about, _, _) in table.items():
         print(f"        '{name}:{quoted(about)}'")
     print("""        'help:what a subcommand does'
@@ -162,6 +169,8 @@ def zsh(table, topics):
         for option in own:
             print(f"            '{spec(option)}' \\")
         rest = "'(-)1: :_files' '*::argument:_normal'" if name == "run" else "'*: :_files'"
+        if name == "ps":
+            rest = "1:argument:_hark_jobs"
         if follow:
             rest = f"'1:argument:({' '.join(follow)})' {rest}"
         print(f"            {rest} ;;")
@@ -191,6 +200,7 @@ def fish(table, topics):
             next_word = " ".join(follow)
             place = f"__fish_seen_subcommand_from {name}; and not __fish_seen_subcommand_from {next_word}"
             print(f"complete -c hark -n '{place}' -f -a '{next_word}'")
+    print(f"complete -c hark -n '__fish_seen_subcommand_from ps' -f -a '({JOBS})'")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ _arguments() {
     if [[ $wanted = -* && $option = -* ]]; then print -r -- $option
     elif [[ $option = $before || $CURRENT = 2 && $option = 1:argument:* ]]; then
       local action=${spec##*:argument:}
+      if (( $+functions[$action] )); then $action; continue; fi
       action=${${action//[()\":]/ }//_files -\// folder}
       [[ $spec = *:argument:* ]] && print -rl -- ${(z)action//_files/ folder some.file}
     fi
@@ -60,6 +61,17 @@ done
 is 'hark store' "list verify " "$(offered hark store '' | sorted)"
 topics=$("$hark" help '?' 2>&1 | sed -n 's/.*expected \(.*\), found.*/\1/p' | sed 's/ or /, /; s/,//g' | tr ' ' '\n')
 is 'hark help' "$(echo "$topics" | sorted)" "$(offered hark help '' | sorted)"
+
+# Jobs that run.
+export TMPDIR=$work # no other job is there
+"$hark" run -n 1 -- sh -c 'touch runs; while [ ! -e go ]; do sleep 0.1; done' >out 2>&1 </dev/null &
+run=$!
+for ((i = 0; i < 200; i++)); do [ -e runs ] && break; sleep 0.1; done
+jobs=$("$hark" ps | sed -n 's/^\(hark-[^ ]*\).*/\1/p')
+holds 'a job runs' test -n "$jobs"
+is 'hark ps' "$jobs" "$(offered hark ps '' | grep hark-)"
+touch go
+wait $run
 
 # Words of options: the command refuses none of them.
 words() { # option, how the command is called for it: with WORD in its place; what else is offered
