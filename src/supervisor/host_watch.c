@@ -47,7 +47,8 @@ static void lose_silent(struct host *h, uint64_t silent)
 }
 
 /* Those that could not begin, since their images were not to be had: again, or, if no host that has
- * one lives any more, dead, and the failure service looks for another checkpoint. */
+ * one lives any more, dead, and the failure service looks for another checkpoint. At the end too:
+ * nobody is there who could die. */
 static void look_for_images(struct supervisor *s)
 {
     char *address[HARK_SUP_HOLDERS];
@@ -55,7 +56,7 @@ static void look_for_images(struct supervisor *s)
         struct child *c = &s->child[i];
         if (!c->lacks_image || c->ended || c->host->lost) continue;
         c->lacks_image = false;
-        if (hark_sup_holders(c, c->checkpoint, address)) {
+        if (s->phase == RUNNING && !s->signal && hark_sup_holders(c, c->checkpoint, address)) {
             (void)hark_sup_spawn(c);
             continue;
         }
@@ -113,5 +114,5 @@ void hark_sup_hosts_look(uv_timer_t *timer)
     }
     hark_sup_waves_look(s);
     hark_sup_flush_watch(s);
-    if (s->phase == RUNNING && !s->signal) look_for_images(s);
+    look_for_images(s);
 }
