@@ -41,6 +41,13 @@
  *               (HARK_HOLDS_WHOLE), or not; round is that of COPY, 0: it was not asked for by one
  *     FLUSHED   rank u32, id u64, number u32, status u32, line string: the answer to FLUSH
  *               (enum hark_agent_flushed); line says why not
+ *     PREPARED  number u64, run u64, then (length u64, checksum bytes) of each of its images: the
+ *               answer to CODE. Length 0: it is there no more
+ *     CODED     number u64, run u64, status u32 (enum hark_agent_coded): of what this host has of
+ *               that generation
+ *     CODES     a generation (coded.h) that lies here; before READY
+ *     SPOILT    number u64, run u64, rank u32, id u64: the image can not be rebuilt from it, though
+ *               all parts are whole
  *     FILE      name string, offset u64, bytes: a file of the job's directory, on END
  *     SAY       line string
  *     OVER      all processes here were ended, by the lease or a signal; the agent ends
@@ -65,6 +72,10 @@
  *     FLUSH     rank u32, id u64, number u32: the image is to be put into the store that all share
  *     SWEEP     rank u32, count u32, ids u64: of the images of the rank up to the last of
  *               these only these are to be there
+ *     CODE      a generation (coded.h), without lengths, then the addresses of its agents, strings:
+ *               the images are to be protected by a code
+ *     COMBINE   the same generation, with all lengths: parities are to be made
+ *     UNCODE    number u64, run u64: that generation is not needed, or can not be made
  *     END       files u32, finished u32: kills all, sends its files if that is 1, cleans up (its
  *               own store too if the job has finished), and says DONE
  *   agent -> agent
@@ -72,6 +83,12 @@
  *               of that length
  *     GET       rank u32, id u64: the answer is PUT, or NONE
  *     NONE      rank u32, id u64, round u32
+ *     SHARD     number u64, run u64, tag u32, stripe u32, offset u64, length u32: the answer is
+ * PIECE PIECE     tag u32, host u32 (by its place in the set), offset u64, there u32, bytes, behind
+ *               which are zeros
+ *     ASK       number u64, run u64, host u32: has it all that it should of the generation? The
+ *               answer is CODED_IS
+ *     CODED_IS  number u64, run u64, host u32, good u32; if it has, the generation
  */
 #ifndef HARK_AGENT_AGENT_H
 #define HARK_AGENT_AGENT_H
@@ -104,6 +121,10 @@ enum hark_agent_type {
     HARK_A_HOLDS,
     HARK_A_TOOK,
     HARK_A_FLUSHED,
+    HARK_A_PREPARED,
+    HARK_A_CODED,
+    HARK_A_CODES,
+    HARK_A_SPOILT,
     HARK_A_JOB = 32,
     HARK_A_START,
     HARK_A_TELL,
@@ -121,9 +142,16 @@ enum hark_agent_type {
     HARK_A_UNDO,
     HARK_A_FLUSH,
     HARK_A_SWEEP,
+    HARK_A_CODE,
+    HARK_A_COMBINE,
+    HARK_A_UNCODE,
     HARK_A_PUT = 64,
     HARK_A_GET,
-    HARK_A_NONE
+    HARK_A_NONE,
+    HARK_A_SHARD, /* this one and those behind it: coder.c */
+    HARK_A_PIECE,
+    HARK_A_ASK,
+    HARK_A_CODED_IS
 };
 
 enum hark_agent_holds {
@@ -139,6 +167,13 @@ enum hark_agent_flushed {
     HARK_FLUSHED_NONE = 2 /* the host had no such image any more */
 };
 
+enum hark_agent_coded {
+    HARK_CODED_NOT = 0,  /* it could not be made */
+    HARK_CODED = 1,      /* it is there, durably */
+    HARK_CODED_GONE = 2, /* it is there no more, or damaged */
+};
+
+#define HARK_AGENT_SET    "set:"  /* begins one: a set of hosts, see rebuild.c */
 #define HARK_AGENT_SHARED "store" /* a place of an image: the store that all share */
 
 /* The job, as an agent is told of it. Strings of one that was read point into the message. */

@@ -108,21 +108,28 @@ bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id)
     return false;
 }
 
-/* All of a copy has come: into the store with it, durably. */
-static bool place(struct agent *a, struct coming *c)
+bool hark_depot_place(
+    struct agent *a, int directory, const char *name, int file, uint32_t rank, uint64_t id)
 {
-    char from[64], to[64], directory[32];
-    name_coming(from, c);
-    snprintf(directory, sizeof directory, "r%u", c->rank);
-    name_of(to, c->rank, c->id);
-    if (mkdirat(a->store_fd, directory, 0700) < 0 && errno != EEXIST) return false;
-    if (hark_store_verify_file(a->store, c->rank, c->id, c->fd) != HARK_S_OK) return false;
-    const int fd = openat(a->store_fd, directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    const bool ok = fd >= 0 && fsync(c->fd) == 0 &&
-                    renameat(a->depot->in, from, a->store_fd, to) == 0 && fsync(fd) == 0 &&
+    char to[64], parent[32];
+    snprintf(parent, sizeof parent, "r%u", rank);
+    name_of(to, rank, id);
+    if (mkdirat(a->store_fd, parent, 0700) < 0 && errno != EEXIST) return false;
+    if (hark_store_verify_file(a->store, rank, id, file) != HARK_S_OK) return false;
+    const int fd = openat(a->store_fd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool ok = fd >= 0 && fsync(file) == 0 &&
+                    renameat(directory, name, a->store_fd, to) == 0 && fsync(fd) == 0 &&
                     fsync(a->store_fd) == 0;
     if (fd >= 0) close(fd);
     return ok;
+}
+
+/* All of a copy has come. */
+static bool place(struct agent *a, struct coming *c)
+{
+    char from[64];
+    name_coming(from, c);
+    return hark_depot_place(a, a->depot->in, from, c->fd, c->rank, c->id);
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -326,6 +333,10 @@ static void message(
         take_piece(p, &m);
         return;
     }
+    if (m.type >= HARK_A_SHARD) {
+        hark_coder_message(p->a, connection, &m);
+        return;
+    }
     const uint32_t rank = hark_control_get32(&m);
     const uint64_t id = hark_control_get64(&m);
     if (m.bad || rank >= p->a->job.ranks) return;
@@ -357,6 +368,7 @@ static void opened(void *self, struct hark_connection *connection)
     p->opened = true;
     say_wishes(p);
     send_on(p);
+    hark_coder_go_on(a);
 }
 
 static void room(void *self, struct hark_connection *connection)
@@ -371,7 +383,12 @@ static void closed(void *self, struct hark_connection *connection, const char *w
     struct peer *p = hark_connection_owner(connection);
     (void)self;
     (void)why; /* the supervisor sees what does not come */
-    if (p) forget(p);
+    if (p == NULL) return;
+    struct agent *a = p->a;
+    char address[sizeof p->address];
+    memcpy(address, p->address, sizeof address);
+    forget(p);
+    hark_coder_cut(a, connection, address);
 }
 
 static struct hark_connection_config connections(struct agent *a)
@@ -402,6 +419,13 @@ static struct peer *peer_at(struct agent *a, const char *address)
 }
 
 /* ---- what it is for -------------------------------------------------------------------------- */
+
+bool hark_depot_reach(struct agent *a, const char *address, struct hark_connection **to)
+{
+    const struct peer *p = a->depot ? peer_at(a, address) : NULL;
+    *to = p && p->opened ? p->connection : NULL;
+    return p != NULL;
+}
 
 void hark_depot_copy(
     struct agent *a, uint32_t rank, uint64_t id, const char *address, uint32_t round)

@@ -118,7 +118,7 @@ static bool open_own(struct agent *a, char error[256])
     if (a->store_fd < 0) return fails(error, "host store", a->store_path, errno);
     if (a->job.shared && !is_shared(a, error)) return false;
     if (!hark_shared_open(a)) return fails(error, "store", a->job.store, ENOMEM);
-    return hark_depot_open(a, error);
+    return hark_coder_open(a, error) && hark_depot_open(a, error);
 }
 
 bool hark_agent_place(struct agent *a, char error[256])
@@ -155,6 +155,7 @@ int hark_agent_journal(struct hosted *h)
 void hark_agent_clear(struct agent *a, bool finished)
 {
     hark_depot_close(a);
+    hark_coder_close(a, finished);
     hark_agent_files_end(a);
     hark_shared_close(a);
     for (uint32_t i = 0; a->hosted && i < a->count; i++) {

@@ -105,6 +105,8 @@ static void get_image(struct hosted *h)
     if (from && !here) {
         h->tried++;
         if (strcmp(from, HARK_AGENT_SHARED) == 0) hark_shared_get(h->a, h->slot, s->checkpoint);
+        else if (strncmp(from, HARK_AGENT_SET, sizeof HARK_AGENT_SET - 1) == 0)
+            hark_coder_get(h->a, h->slot, s->checkpoint, from);
         else hark_depot_get(h->a, h->slot, s->checkpoint, from);
         return;
     }
@@ -218,6 +220,7 @@ bool hark_agent_take_job(struct agent *a, struct hark_control *m)
     hark_control_put32(&ready, (uint32_t)a->store_fd);
     hark_control_put64(&ready, uv_hrtime());
     hark_depot_list(a); /* before it: so it is known when the job begins */
+    hark_coder_list(a);
     hark_agent_say(a, &ready);
     return true;
 }
@@ -324,11 +327,13 @@ static void on_undo(struct agent *a, struct hark_control *m)
         const uint32_t rank = hark_control_get32(m);
         const uint64_t above = hark_control_get64(m);
         const uint32_t round = hark_control_get32(m);
-        if (m->bad) return;
+        if (m->bad) break;
         if (rank >= a->job.ranks) continue;
         give_up_image(&a->hosted[rank], above);
         hark_depot_undo(a, rank, above, round);
+        hark_coder_undo(a, rank, above);
     }
+    hark_coder_undone(a);
 }
 
 static void on_flush(struct agent *a, struct hark_control *m)
@@ -394,6 +399,9 @@ void hark_agent_serve(struct agent *a, struct hark_control *m)
     case HARK_A_UNDO: on_undo(a, m); break;
     case HARK_A_FLUSH: on_flush(a, m); break;
     case HARK_A_SWEEP: on_sweep(a, m); break;
+    case HARK_A_CODE:
+    case HARK_A_COMBINE:
+    case HARK_A_UNCODE: hark_coder_serve(a, m); break;
     default: break;
     }
 }

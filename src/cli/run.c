@@ -253,6 +253,11 @@ static int take_host_copies(struct run_arguments *a, const char *text)
     return run_hosts_copies(&a->hosts, text);
 }
 
+static int take_host_code(struct run_arguments *a, const char *text)
+{
+    return run_hosts_code(&a->hosts, text);
+}
+
 static int take_journal(struct run_arguments *a, const char *text)
 {
     return hark_cli_journal(text, &a->o.journal);
@@ -314,6 +319,10 @@ static const struct run_option {
         AT(o.host_store)},
     {"host-copies", "N", "so many hosts have each checkpoint: N-1 of them may die at once (2)",
         .take = take_host_copies},
+    {"host-code", "N+M",
+        "keep no copies, but a code over sets of N+M hosts, such as 3+1, of which any M may die at "
+        "once; the more disk is M/N of the checkpoints",
+        .take = take_host_code},
     {"store-interval", "T",
         "with --host-store and --store: so often a checkpoint goes to the --store too, in the "
         "background; 0: never (0)",

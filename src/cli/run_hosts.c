@@ -11,9 +11,11 @@
 
 #include "../agent/agent.h"
 #include "../control/transports.h"
+#include "hark/registry.h"
 
 #define HOSTS_MAX      65536u
 #define COPIES_MAX     8u
+#define CODE_MAX       32u /* hosts of a set, as asked for: it may get more */
 #define DEFAULT_COPIES 2u
 #define DEFAULT_MS     5000u
 #define LAUNCH_MS      60000u
@@ -283,6 +285,27 @@ static int enough_copies(struct run_arguments *a)
     return 0;
 }
 
+static int bad_code(const struct run_arguments *a)
+{
+    const struct hark_code *c = &a->hosts.code;
+    if (c->hosts == 0) return 0;
+    if (a->hosts.copies > 1)
+        return bad("--host-code cannot be used with --host-copies %u: a checkpoint is protected by "
+                   "copies, or by a code",
+            a->hosts.copies);
+    if (a->o.host_store == NULL)
+        return bad("--host-code needs --host-store DIR, where each host has checkpoints");
+    if (hark_service_by_line(a->o.protocol))
+        return bad(
+            "--host-code cannot be used with --protocol %s: its processes may go back to any "
+            "of their checkpoints, and a code has the last ones",
+            a->o.protocol->name);
+    if (c->hosts > a->hosts.count)
+        return bad("--host-code: expected at most the %u hosts, found %u+%u", a->hosts.count,
+            c->hosts - c->parity, c->parity);
+    return 0;
+}
+
 static int suits(struct run_arguments *a)
 {
     char listen[200];
@@ -311,6 +334,7 @@ static int suits(struct run_arguments *a)
         return bad("--host-copies: expected at most the %u hosts, found %u", h->count, h->copies);
     if (h->copies && a->o.host_store == NULL)
         return bad("--host-copies needs --host-store DIR, where each host has them");
+    if (bad_code(a)) return 2;
     if (a->o.host_store && a->o.incremental)
         return bad("--incremental cannot be used with --host-store, whose checkpoints are copied "
                    "one by one");
@@ -338,9 +362,10 @@ int run_hosts_complete(struct run_arguments *a)
     if (h->file && h->list) return bad("expected one of --hosts and --hostfile, found both");
     if (h->file == NULL && h->list == NULL && !slurm) {
         if (h->spares || h->launcher || h->timeout_ms || h->interface || h->copies ||
-            a->o.host_store)
-            return bad("--spares, --launcher, --host-timeout, --host-store, --host-copies and "
-                       "--interface need --hostfile FILE, --hosts LIST, or a Slurm allocation of "
+            h->code.hosts || a->o.host_store)
+            return bad("--spares, --launcher, --host-timeout, --host-store, --host-copies, "
+                       "--host-code and --interface need --hostfile FILE, --hosts LIST, or a Slurm "
+                       "allocation of "
                        "several nodes");
         return 0;
     }
@@ -354,7 +379,8 @@ int run_hosts_complete(struct run_arguments *a)
     a->o.host = h->host;
     a->o.hosts = h->count;
     a->o.spares = h->spares;
-    a->o.host_copies = h->copies ? h->copies : DEFAULT_COPIES;
+    a->o.host_copies = h->copies ? h->copies : h->code.hosts ? 1 : DEFAULT_COPIES;
+    a->o.host_code = h->code;
     a->o.launcher = h->launcher;
     a->o.host_timeout_ms = h->timeout_ms ? h->timeout_ms : DEFAULT_MS;
     a->o.launch_ms = LAUNCH_MS;
@@ -387,6 +413,27 @@ int run_hosts_copies(struct run_hosts *h, const char *text)
         return bad("--host-copies: expected 1 to %u hosts that have each checkpoint, found \"%s\"",
             COPIES_MAX, text);
     h->copies = (uint32_t)n;
+    return 0;
+}
+
+int run_hosts_code(struct run_hosts *h, const char *text)
+{
+    uint64_t data = 0, parity = 0;
+    char first[8];
+    const size_t length = strcspn(text, "+");
+    const bool two = text[length] == '+' && length < sizeof first;
+    snprintf(first, sizeof first, "%.*s", two ? (int)length : 0, text);
+    if (!two || !hark_cli_whole_number(first, CODE_MAX, &data) ||
+        !hark_cli_whole_number(text + length + 1, CODE_MAX, &parity) || data == 0 || parity == 0 ||
+        data + parity > CODE_MAX)
+        return bad("--host-code: expected N+M, such as 3+1, with at most %u hosts in all, found "
+                   "\"%s\"",
+            CODE_MAX, text);
+    if (!hark_code_built((uint32_t)parity))
+        return bad("--host-code: hark was built without isa-l, expected N+1, found %s; install its "
+                   "library and build hark again",
+            text);
+    h->code = (struct hark_code){(uint32_t)(data + parity), (uint32_t)parity};
     return 0;
 }
 

@@ -15,6 +15,7 @@ struct run_hosts { /* as the options have them; all zero: none */
     const char *file, *list, *interface;
     uint64_t timeout_ms;
     uint32_t spares, copies;
+    struct hark_code code;
     char **launcher, *launcher_text;
     struct hark_run_host *host;
     uint32_t count;
@@ -50,6 +51,7 @@ int run_add_kill(struct run_arguments *a, uint32_t rank, uint64_t at, bool chanc
 int run_hosts_launcher(struct run_hosts *h, const char *text);
 int run_hosts_spares(struct run_hosts *h, const char *text);
 int run_hosts_copies(struct run_hosts *h, const char *text);
+int run_hosts_code(struct run_hosts *h, const char *text);
 /* The hosts of the job, if it has several: from --hostfile, or a Slurm allocation. */
 int run_hosts_complete(struct run_arguments *a);
 void run_hosts_free(struct run_hosts *h);

@@ -234,6 +234,10 @@ void hark_sup_agent_said(struct host *h, struct hark_control *m)
     case HARK_A_BEAT: on_beat(h, m); break;
     case HARK_A_HOLDS: on_holds(h, m); break;
     case HARK_A_FLUSHED: on_flushed(h, m); break;
+    case HARK_A_PREPARED:
+    case HARK_A_CODED:
+    case HARK_A_CODES:
+    case HARK_A_SPOILT: hark_sup_codes_said(h, m); break;
     case HARK_A_READY: on_ready(h, m); break;
     case HARK_A_SAY:
     case HARK_A_UNFIT: on_line(h, m); break;

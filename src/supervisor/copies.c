@@ -70,6 +70,7 @@ void hark_sup_holds_nothing(struct host *h)
             if (x->at[i].host == h) x->at[i] = x->at[--x->count];
             else i++;
     }
+    hark_sup_codes_lose(h);
     hark_sup_flush_again(h);
 }
 
@@ -85,10 +86,18 @@ static uint32_t copies_of(const struct supervisor *s, uint32_t rank, uint64_t id
     return count;
 }
 
+bool hark_sup_has_own(const struct child *c)
+{
+    const struct supervisor *s = c->s;
+    return s->holdings == NULL || c->checkpoint == 0 || c->rank >= s->o->ranks ||
+           has(&s->holdings[c->rank], c->host, c->checkpoint);
+}
+
 uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address)
 {
     const struct supervisor *s = c->s;
     static char here[] = "", shared[] = HARK_AGENT_SHARED;
+    char *set;
     uint32_t count = 0;
     if (s->holdings && c->rank < s->o->ranks && has(&s->holdings[c->rank], c->host, id))
         address[count++] = here;
@@ -96,8 +105,10 @@ uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address)
          i++) {
         struct hark_holding *x = &s->holdings[c->rank].at[i];
         if (x->id != id || x->host == c->host || x->host->lost || !x->host->depot) continue;
-        if (count < HARK_SUP_HOLDERS - 1) address[count++] = x->host->depot;
+        if (count < HARK_SUP_HOLDERS - 2) address[count++] = x->host->depot;
     }
+    if (c->rank < s->o->ranks && (set = hark_sup_codes_place(s, c->rank, id)) != NULL)
+        address[count++] = set;
     if (c->rank < s->o->ranks && hark_sup_flush_has(s, c->rank, id)) address[count++] = shared;
     return count;
 }
@@ -109,7 +120,9 @@ static int verify(struct hark_store *store, uint32_t rank, uint64_t id)
 {
     struct supervisor *s =
         (struct supervisor *)(void *)((char *)store - offsetof(struct supervisor, copies));
-    if (copies_of(s, rank, id, NULL) || hark_sup_flush_has(s, rank, id)) return HARK_S_OK;
+    if (copies_of(s, rank, id, NULL) || hark_sup_codes_have(s, rank, id) ||
+        hark_sup_flush_has(s, rank, id))
+        return HARK_S_OK;
     snprintf(store->error, sizeof store->error,
         "checkpoint %llu of rank %u lies on no host that lives", (unsigned long long)id, rank);
     return HARK_S_ENONE;
@@ -134,7 +147,7 @@ bool hark_sup_copies_open(struct supervisor *s)
     if (s->o->host_store == NULL) return true;
     s->copies.ops = &ops;
     s->holdings = calloc(s->o->ranks, sizeof *s->holdings);
-    if (s->holdings && make_ring(s)) return true;
+    if (s->holdings && make_ring(s) && hark_sup_codes_open(s)) return true;
     hark_sup_say("no memory for a job");
     return false;
 }
@@ -145,6 +158,7 @@ void hark_sup_copies_close(struct supervisor *s)
     free(s->holdings);
     free(s->holders.rack);
     free(s->holders.flags);
+    hark_sup_codes_close(s);
     while (s->waves) {
         struct hark_wave_waiting *w = s->waves;
         s->waves = w->next;
@@ -230,7 +244,7 @@ static bool lacks(struct supervisor *s, const struct hark_wave_waiting *w)
     const uint32_t want = needed(s);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         const uint32_t have = is_of(s, w, r) ? copies_of(s, r, w->fact.id, NULL) : 0;
-        if (have && have < want) return true;
+        if (have && (have < want || hark_sup_codes_lack(s, r, w->fact.id))) return true;
     }
     return false;
 }
@@ -249,6 +263,7 @@ static void begin_round(struct supervisor *s, uint32_t rank, uint64_t id)
 {
     struct hark_holdings *x = &s->holdings[rank];
     forget(x, id, NULL);
+    hark_sup_codes_anew(s, rank, id);
     x->round++;
     if (s->child[rank].host)
         hark_sup_holds(s->child[rank].host, rank, id, HARK_HOLDS_WHOLE, x->round);
@@ -267,6 +282,7 @@ bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact)
         return false;
     }
     ask_all(s, w);
+    hark_sup_codes_work(s);
     while (*at) at = &(*at)->next; /* in the order in which they were said */
     *at = w;
     return true;
@@ -294,6 +310,8 @@ void hark_sup_waves_drop(struct supervisor *s, const uint8_t *member)
         struct hark_wave_waiting *w = *at;
         bool gone = false;
         for (uint32_t r = 0; r < s->o->ranks; r++) gone |= member[r] && is_of(s, w, r);
+        for (uint32_t r = 0; gone && r < s->o->ranks; r++)
+            if (is_of(s, w, r)) hark_sup_codes_abandon(s, r);
         if (gone) {
             *at = w->next;
             free(w);
@@ -313,6 +331,7 @@ void hark_sup_waves_look(struct supervisor *s)
         ask_all(s, w);
         s->waves_due = true; /* perhaps nobody can have one any more */
     }
+    hark_sup_codes_look(s);
 }
 
 /* Forgets those of the rank behind `above`. */
@@ -335,6 +354,7 @@ static void put_undone(struct hark_control *m, const struct supervisor *s, uint3
 void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
 {
     hark_sup_flush_undo(s, member);
+    hark_sup_codes_undo(s, member);
     hark_sup_missed_undo(s, member);
     for (uint32_t i = 0; s->holdings && i < s->o->hosts; i++) {
         struct hark_control m;
@@ -385,6 +405,7 @@ void hark_sup_copies_missed(struct host *h)
 /* Decided: images before `oldest` are needed no more. A process drops its own. */
 void hark_sup_copies_drop(struct supervisor *s, const struct hark_fact *fact)
 {
+    hark_sup_codes_decided(s, fact);
     for (uint32_t r = 0; s->holdings && fact->oldest && r < s->o->ranks; r++) {
         struct hark_holdings *x = &s->holdings[r];
         if (!hark_service_same_wave(core_of(s), r, fact->rank)) continue;

@@ -107,13 +107,36 @@ void hark_sup_hosts_look(uv_timer_t *timer);              /* from time to time *
  */
 bool hark_sup_place(struct child *c);
 
+/* codes.c: codes over the images of several hosts, with --host-store; else nothing happens */
+bool hark_sup_codes_open(struct supervisor *s); /* false: no memory */
+void hark_sup_codes_close(struct supervisor *s);
+bool hark_sup_codes_have(const struct supervisor *s, uint32_t rank, uint64_t id); /* can it be
+                                                                                     rebuilt? */
+/* As START has it; until the next call. NULL: it can not be rebuilt. */
+char *hark_sup_codes_place(const struct supervisor *s, uint32_t rank, uint64_t id);
+/* It has just written that image, and waits until it is protected; it waits no more. */
+void hark_sup_codes_anew(struct supervisor *s, uint32_t rank, uint64_t id);
+void hark_sup_codes_abandon(struct supervisor *s, uint32_t rank);
+void hark_sup_codes_undo(struct supervisor *s, const uint8_t *member);
+
+/* coding.c */
+bool hark_sup_codes_lack(const struct supervisor *s, uint32_t rank, uint64_t id); /* is it not
+                                                                                     protected yet?
+                                                                                   */
+void hark_sup_codes_work(struct supervisor *s); /* protects what is not */
+void hark_sup_codes_look(struct supervisor *s); /* from time to time: also what could not be */
+void hark_sup_codes_decided(struct supervisor *s, const struct hark_fact *fact);
+void hark_sup_codes_lose(const struct host *h);
+void hark_sup_codes_said(struct host *h, struct hark_control *m); /* by its agent */
+
 /* copies.c */
-#define HARK_SUP_HOLDERS 10
+#define HARK_SUP_HOLDERS 11
 bool hark_sup_copies_open(struct supervisor *s); /* false after a line */
 void hark_sup_copies_close(struct supervisor *s);
 /* What its agent says: HARK_HOLDS_*. `round` of a copy that was asked for; 0: of none. */
 void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, uint32_t round);
 void hark_sup_holds_nothing(struct host *h);
+bool hark_sup_has_own(const struct child *c); /* has its host the image that it goes back to? */
 /* Where its image is, as START has it: how many places, at most HARK_SUP_HOLDERS. */
 uint32_t hark_sup_holders(const struct child *c, uint64_t id, char **address);
 /* A wave is said to be decided by `c`: true if it waits for copies first. */

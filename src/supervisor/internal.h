@@ -33,13 +33,15 @@
  *       launch.c         agents on other hosts are started
  *       flush.c          checkpoints go to the store that all hosts share
  *       input.c          what rank 0 reads
- *       missed.c         what one run must know of the one before
+ *       coding.c         codes over sets of hosts are made
  *    4  end.c            the end of a job, wished for or not
  *       status.c         how it stands, for `hark ps`
  *       dispositions.c   what signals are to us and to the processes
  *       planned_kill.c   kills that were asked for
  *       journal.c        where processes keep their readings of clocks
  *       source.c         standard input, and what was read of it
+ *       missed.c         what one run must know of the one before
+ *       codes.c          codes over sets of hosts: what they protect
  *    3  alive.c          does a process live? And signals to it
  *       say.c            lines on stderr, the names in them, how far things are
  *    2  keeper.c         the failure service, with a disk
@@ -52,6 +54,7 @@
  *       http.c           requests, and the heads of answers
  *       address.c        where metrics can be asked for
  *       holders.c        which hosts are to hold an image
+ *       code_sets.c      which hosts are together in a code
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H
@@ -217,6 +220,7 @@ struct supervisor {
     bool rack_said;                 /* all hosts that live are in one */
     bool anew; /* those that go back have no images on their hosts: all are started again */
     struct hark_missed *missed;        /* NULL: no host can have missed anything */
+    struct hark_codes *codes;          /* NULL: no images on the hosts' own disks */
     struct hark_flush *flush;          /* NULL: none of them go to a store that all share */
     char lost[HARK_KEEPER_ERROR + 64]; /* why somebody can not go back */
     struct hark_wave_waiting *waves;   /* that wait for copies, in the order in which they were said

@@ -137,7 +137,8 @@ static void announce_back(struct supervisor *s, const uint8_t *member)
     hark_sup_copies_undo(s, member);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         s->child[r].restarts += member[r] != 0;
-        if (member[r] && !s->child[r].dead && s->anew) hark_sup_replace(&s->child[r]);
+        if (member[r] && !s->child[r].dead && (s->anew || !hark_sup_has_own(&s->child[r])))
+            hark_sup_replace(&s->child[r]);
         else if (member[r] && !s->child[r].dead) hark_sup_send_back(&s->child[r]);
     }
     if (s->anew && s->count > s->o->ranks && !s->child[s->o->ranks].dead)

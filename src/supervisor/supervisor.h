@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../agent/code.h"
 #include "../control/clusters.h"
 #include "hark/hark.h"
 #include "hark/store.h"
@@ -87,7 +88,9 @@ struct hark_run_options {
      * hosts. Then the store is for the record of failures, and for some of the images. NULL: images
      * are in the store. */
     const char *host_store;
-    uint32_t host_copies;       /* so many hosts are to have each image, 1 .. 8 */
+    uint32_t host_copies; /* so many hosts are to have each image, 1 .. 8 */
+    /* Or each image is on one host, and protected by a code over sets of so many hosts. */
+    struct hark_code host_code; /* .hosts 0: none */
     uint64_t store_interval_ms; /* so often images go to the store too; 0: never */
     uint32_t spares;            /* so many of them, the last, run nothing until another one dies */
     char *const *launcher; /* words; "%h" in them is the host's name. Without any %h it starts the
