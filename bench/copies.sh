@@ -1,5 +1,5 @@
 #!/bin/bash
-# What copies of checkpoints on other hosts cost: for how long a checkpoint stops its program, how much time there is from one to the
+# What copies of checkpoints on other hosts cost, and codes over sets of hosts: for how long a checkpoint stops its program, how much time there is from one to the
 # next when each begins as soon as the one before is decided, and how many bytes hosts send for each. Three pretend hosts of this machine
 # (test/hosts/hosts.sh), a process on each, all of whose memory of MIB megabytes changes between two checkpoints. copies.sh BUILD [MIB [COUNT]]
 set -u
@@ -38,5 +38,6 @@ row '' --host-copies 1
 row '--host-copies 1 (no copies)' --host-copies 1
 row '--host-copies 2' --host-copies 2
 row '--host-copies 3' --host-copies 3
+row '--host-code 2+1' --host-code 2+1
 row '--host-copies 2, the store each 1 s' --host-copies 2 --store "$shared/store" --store-interval 1s
 hosts_end
