@@ -14,34 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+static void go_on(struct agent *a);
+static bool check(
+    struct hark_coder *c, struct hark_generation *g, struct hark_connection *connection);
+
 /* ---- what the supervisor hears --------------------------------------------------------------- */
-
-void hark_coder_tell(struct agent *a, uint64_t number, uint64_t run, uint32_t status)
-{
-    struct hark_control m;
-    hark_control_begin(&m, HARK_A_CODED);
-    hark_control_put64(&m, number);
-    hark_control_put64(&m, run);
-    hark_control_put32(&m, status);
-    hark_agent_say(a, &m);
-}
-
-void hark_coder_say_trouble(struct hark_coder *c, const char *why)
-{
-    if (!c->trouble) hark_agent_say_line(c->a, HARK_A_SAY, "cannot keep a code: %s", why);
-    c->trouble = true;
-}
-
-void hark_coder_tell_gone(struct agent *a, uint32_t rank, uint64_t id)
-{
-    struct hark_control m;
-    hark_control_begin(&m, HARK_A_HOLDS);
-    hark_control_put32(&m, rank);
-    hark_control_put64(&m, id);
-    hark_control_put32(&m, HARK_HOLDS_GONE);
-    hark_control_put32(&m, 0);
-    hark_agent_say(a, &m);
-}
 
 /* How long its own images are. */
 static void tell_prepared(struct agent *a, const struct hark_coded *g)
@@ -68,10 +45,17 @@ static void tell_kept(struct agent *a, const struct hark_coded *g)
 
 /* ---- one is made ----------------------------------------------------------------------------- */
 
+static void end_generation(struct hark_coder *c, struct hark_generation *g, bool remove)
+{
+    if (g->combine) hark_combine_end(c, g->combine);
+    hark_combine_forget(c, g);
+    hark_generation_end(c, g, remove);
+}
+
 static void give_up(struct hark_coder *c, struct hark_generation *g)
 {
     hark_coder_tell(c->a, g->table.number, g->table.run, HARK_CODED_NOT);
-    hark_generation_end(c, g, true);
+    end_generation(c, g, true);
 }
 
 static bool get_addresses(struct hark_control *m, uint32_t hosts, char **address)
@@ -175,10 +159,10 @@ static void combine(struct hark_coder *c, struct hark_control *m)
     hark_coded_free(&g->table);
     g->table = table;
     next_parity(c, g);
-    hark_coder_go_on(c->a);
+    go_on(c->a);
 }
 
-void hark_coder_finished(struct hark_coder *c, struct hark_generation *g, bool good)
+static void finished(struct hark_coder *c, struct hark_generation *g, bool good)
 {
     if (!good) {
         give_up(c, g);
@@ -195,7 +179,7 @@ static void drop(struct hark_coder *c, struct hark_control *m)
 {
     const uint64_t number = hark_control_get64(m), run = hark_control_get64(m);
     struct hark_generation *g = m->bad ? NULL : hark_generation_find(c, number, run);
-    if (g) hark_generation_end(c, g, true);
+    if (g) end_generation(c, g, true);
 }
 
 void hark_coder_serve(struct agent *a, struct hark_control *m)
@@ -231,7 +215,7 @@ void hark_coder_undone(struct agent *a)
         g->stale = false;
         if (table == NULL || !hark_generation_write(g->fd, table, length)) {
             hark_coder_tell(a, g->table.number, g->table.run, HARK_CODED_GONE);
-            hark_generation_end(a->coder, g, true);
+            end_generation(a->coder, g, true);
         }
         free(table);
     }
@@ -283,7 +267,7 @@ static void on_ask(struct hark_coder *c, struct hark_connection *from, struct ha
     const uint64_t number = hark_control_get64(m), run = hark_control_get64(m);
     const uint32_t host = hark_control_get32(m);
     struct hark_generation *g = m->bad ? NULL : hark_generation_find(c, number, run);
-    if (g && g->kept && hark_coder_check(c, g, from)) return;
+    if (g && g->kept && check(c, g, from)) return;
     hark_control_begin(&answer, HARK_A_CODED_IS);
     hark_control_put64(&answer, number);
     hark_control_put64(&answer, run);
@@ -292,7 +276,7 @@ static void on_ask(struct hark_coder *c, struct hark_connection *from, struct ha
     say(from, &answer);
 }
 
-bool hark_coder_check(
+static bool check(
     struct hark_coder *c, struct hark_generation *g, struct hark_connection *connection)
 {
     if (connection && (g->check == HARK_CHECK_GOOD || g->check == HARK_CHECK_BAD)) {
@@ -313,7 +297,7 @@ bool hark_coder_check(
     return true;
 }
 
-void hark_coder_checked(struct hark_coder *c, struct hark_generation *g, bool good)
+static void checked(struct hark_coder *c, struct hark_generation *g, bool good)
 {
     g->check = good ? HARK_CHECK_GOOD : HARK_CHECK_BAD;
     if (!good) hark_coder_tell(c->a, g->table.number, g->table.run, HARK_CODED_GONE);
@@ -324,10 +308,10 @@ void hark_coder_checked(struct hark_coder *c, struct hark_generation *g, bool go
         free(x);
     }
     hark_rebuild_checked(c, g);
-    hark_coder_go_on(c->a);
+    go_on(c->a);
 }
 
-void hark_coder_message(struct agent *a, struct hark_connection *from, struct hark_control *m)
+static void message(struct agent *a, struct hark_connection *from, struct hark_control *m)
 {
     struct hark_coder *c = a->coder;
     if (c == NULL) return;
@@ -338,10 +322,10 @@ void hark_coder_message(struct agent *a, struct hark_connection *from, struct ha
     case HARK_A_CODED_IS: hark_rebuild_table(c, m); break;
     default: return;
     }
-    hark_coder_go_on(a);
+    go_on(a);
 }
 
-void hark_coder_go_on(struct agent *a)
+static void go_on(struct agent *a)
 {
     if (a->coder == NULL) return;
     hark_combine_go_on(a->coder);
@@ -349,7 +333,7 @@ void hark_coder_go_on(struct agent *a)
     hark_combine_go_on(a->coder);
 }
 
-void hark_coder_cut(struct agent *a, const struct hark_connection *connection, const char *address)
+static void cut(struct agent *a, const struct hark_connection *connection, const char *address)
 {
     struct hark_coder *c = a->coder;
     for (struct hark_generation *g = c ? c->generation : NULL; g; g = g->next)
@@ -365,7 +349,7 @@ void hark_coder_cut(struct agent *a, const struct hark_connection *connection, c
     if (c == NULL || address[0] == 0) return;
     hark_combine_cut(c, address);
     hark_rebuild_cut(c, address);
-    hark_coder_go_on(a);
+    go_on(a);
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
@@ -387,6 +371,12 @@ bool hark_coder_open(struct agent *a, char error[256])
     struct hark_coder *c = a->coder = calloc(1, sizeof *c);
     if (c) {
         c->a = a;
+        c->check = check;
+        c->checked = checked;
+        c->finished = finished;
+        a->coder_message = message;
+        a->coder_go_on = go_on;
+        a->coder_cut = cut;
         (void)mkdirat(a->store_fd, "codes", 0700);
         c->directory = openat(a->store_fd, "codes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     }
@@ -413,7 +403,7 @@ void hark_coder_close(struct agent *a, bool remove)
     struct hark_coder *c = a->coder;
     if (c == NULL) return;
     hark_rebuild_end_all(c);
-    while (c->generation) hark_generation_end(c, c->generation, false);
+    while (c->generation) end_generation(c, c->generation, false);
     hark_coder_tasks_part(c, remove);
     if (c->directory >= 0) close(c->directory);
     free(c);

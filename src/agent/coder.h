@@ -6,6 +6,7 @@
  *   combine.c     what one host has in a stripe, as the sum of what others have
  *   rebuild.c     an image that no host has
  *   coder_task.c  what may take long, by a thread
+ *   coder_tell.c  what the supervisor hears
  *   coded.c, code.c   what they are made of
  *
  * On the disk, in the host's own store of the job:
@@ -74,6 +75,13 @@ struct hark_coder {
     bool trouble;                 /* one could not be kept, and it was said; none has been since */
     uint32_t failed_rank;         /* of the last rebuild that failed, and was said to */
     uint64_t failed_id;
+    /* Checks what this host has of it, if that was not done before; then the asker hears. False: no
+     * memory. */
+    bool (*check)(
+        struct hark_coder *c, struct hark_generation *g, struct hark_connection *connection);
+    /* The tasks of a generation are over. */
+    void (*checked)(struct hark_coder *c, struct hark_generation *g, bool good);
+    void (*finished)(struct hark_coder *c, struct hark_generation *g, bool good);
 };
 
 /* generation.c */
@@ -116,17 +124,10 @@ void hark_rebuild_checked(struct hark_coder *c, struct hark_generation *g);
 void hark_rebuild_undo(struct hark_coder *c, uint32_t rank, uint64_t above);
 void hark_rebuild_end_all(struct hark_coder *c);
 
-/* coder.c */
+/* coder_tell.c */
 void hark_coder_tell(struct agent *a, uint64_t number, uint64_t run, uint32_t status);
 void hark_coder_say_trouble(struct hark_coder *c, const char *why);     /* a line, once */
 void hark_coder_tell_gone(struct agent *a, uint32_t rank, uint64_t id); /* an image */
-/* Checks what this host has of it, if that was not done before; then the asker hears. False: no
- * memory. */
-bool hark_coder_check(
-    struct hark_coder *c, struct hark_generation *g, struct hark_connection *connection);
-void hark_coder_checked(struct hark_coder *c, struct hark_generation *g, bool good);
-void hark_coder_finished(struct hark_coder *c, struct hark_generation *g, bool good);
-
 /* coder_task.c: false: no memory */
 bool hark_coder_task_check(struct hark_coder *c, const struct hark_generation *g);
 bool hark_coder_task_finish(struct hark_coder *c, const struct hark_generation *g);

@@ -160,8 +160,8 @@ static void over(struct hark_coder *c, struct hark_coder_task *t)
         hark_agent_say_line(
             c->a, HARK_A_SAY, "%s; it is not used, another part of the code is", t->why);
     else if (!t->good) hark_coder_say_trouble(c, t->why);
-    if (t->finish) hark_coder_finished(c, g, t->good);
-    else hark_coder_checked(c, g, t->good);
+    if (t->finish) c->finished(c, g, t->good);
+    else c->checked(c, g, t->good);
 }
 
 static void after(uv_work_t *w, int cancelled)

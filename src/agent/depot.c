@@ -333,8 +333,8 @@ static void message(
         take_piece(p, &m);
         return;
     }
-    if (m.type >= HARK_A_SHARD) {
-        hark_coder_message(p->a, connection, &m);
+    if (m.type >= HARK_A_SHARD && p->a->coder) {
+        p->a->coder_message(p->a, connection, &m);
         return;
     }
     const uint32_t rank = hark_control_get32(&m);
@@ -368,7 +368,7 @@ static void opened(void *self, struct hark_connection *connection)
     p->opened = true;
     say_wishes(p);
     send_on(p);
-    hark_coder_go_on(a);
+    if (a->coder) a->coder_go_on(a);
 }
 
 static void room(void *self, struct hark_connection *connection)
@@ -388,7 +388,7 @@ static void closed(void *self, struct hark_connection *connection, const char *w
     char address[sizeof p->address];
     memcpy(address, p->address, sizeof address);
     forget(p);
-    hark_coder_cut(a, connection, address);
+    if (a->coder) a->coder_cut(a, connection, address);
 }
 
 static struct hark_connection_config connections(struct agent *a)

@@ -288,8 +288,6 @@ void hark_generation_end(struct hark_coder *c, struct hark_generation *g, bool r
     struct hark_generation **at = &c->generation;
     while (*at != g) at = &(*at)->next;
     *at = g->next;
-    if (g->combine) hark_combine_end(c, g->combine);
-    hark_combine_forget(c, g);
     while (g->asker) {
         struct hark_asker *x = g->asker;
         g->asker = x->next;

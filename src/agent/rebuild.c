@@ -199,7 +199,7 @@ static enum part ask_own(struct hark_rebuild *r, struct hark_generation *g)
         take_table(r, g);
         return GOOD;
     }
-    return g->check != HARK_CHECK_BAD && hark_coder_check(r->coder, g, NULL) ? ASKED : LOST;
+    return g->check != HARK_CHECK_BAD && r->coder->check(r->coder, g, NULL) ? ASKED : LOST;
 }
 
 static enum part ask_other(struct hark_rebuild *r, uint32_t host)
@@ -325,6 +325,6 @@ void hark_coder_get(struct agent *a, uint32_t rank, uint64_t id, const char *pla
     *r = (struct hark_rebuild){
         .next = a->coder->rebuild, .coder = a->coder, .rank = rank, .id = id, .fd = -1};
     a->coder->rebuild = r;
-    if (take_place(r, place)) hark_coder_go_on(a);
+    if (take_place(r, place)) a->coder_go_on(a);
     else fail(r, "its set is not known here");
 }

@@ -83,6 +83,12 @@ struct agent {
     struct hark_depot *depot;   /* NULL: there is none */
     struct hark_shared *shared; /* NULL: there is none */
     struct hark_coder *coder;   /* NULL: there is none */
+    /* With it: a message of another agent about codes; a connection was opened, or one has come
+     * further; it is cut. */
+    void (*coder_message)(struct agent *a, struct hark_connection *from, struct hark_control *m);
+    void (*coder_go_on)(struct agent *a);
+    void (*coder_cut)(
+        struct agent *a, const struct hark_connection *connection, const char *address);
     /* The image that a process may wait for is here, or (not `whole`) where it was asked for it is
      * not. */
     void (*image_came)(struct agent *a, uint32_t rank, uint64_t id, bool whole);
@@ -120,7 +126,7 @@ void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t ro
 void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
 void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole);
 /* The connection to the agent at that address, begun if there is none. False: it can not be. *to
- * NULL: it is not opened yet; hark_coder_go_on() is called when it is. */
+ * NULL: it is not opened yet; a->coder_go_on() is called when it is. */
 bool hark_depot_reach(struct agent *a, const char *address, struct hark_connection **to);
 /* Brings a file that is in `directory` into the store, durably, if it is an image that is whole. */
 bool hark_depot_place(
@@ -134,11 +140,7 @@ void hark_coder_serve(struct agent *a, struct hark_control *m); /* CODE, COMBINE
 /* Rebuilds it from what the hosts of that place have; then a->image_came() */
 void hark_coder_get(struct agent *a, uint32_t rank, uint64_t id, const char *place);
 void hark_coder_undo(struct agent *a, uint32_t rank, uint64_t above);
-void hark_coder_undone(struct agent *a); /* what was undone is brought to the disk */
-/* A message of another agent; a connection was opened, or has room; it is cut. */
-void hark_coder_message(struct agent *a, struct hark_connection *from, struct hark_control *m);
-void hark_coder_go_on(struct agent *a);
-void hark_coder_cut(struct agent *a, const struct hark_connection *connection, const char *address);
+void hark_coder_undone(struct agent *a);             /* what was undone is brought to the disk */
 void hark_coder_close(struct agent *a, bool remove); /* remove: what is still being written too */
 
 /* input.c */
