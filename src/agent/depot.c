@@ -479,7 +479,6 @@ static void cancel(struct peer *p, uint32_t rank, uint64_t above)
 void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t round)
 {
     if (a->depot && round > a->depot->undone[rank]) a->depot->undone[rank] = round;
-    hark_shared_undo(a, rank, above);
     for (struct peer *p = a->depot ? a->depot->peer : NULL; p; p = p->next) cancel(p, rank, above);
     uint64_t id[256];
     const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;

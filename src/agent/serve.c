@@ -331,6 +331,7 @@ static void on_undo(struct agent *a, struct hark_control *m)
         if (rank >= a->job.ranks) continue;
         give_up_image(&a->hosted[rank], above);
         hark_depot_undo(a, rank, above, round);
+        hark_shared_undo(a, rank, above);
         hark_coder_undo(a, rank, above);
     }
     hark_coder_undone(a);

@@ -2,9 +2,9 @@
 #include "internal.h"
 
 #define SECOND        UINT64_C(1000000000)
-#define QUIET_NS      (SECOND / 5) /* so long nothing has moved, and no frame is on its way */
-#define QUIET_LOST_NS (2 * SECOND) /* or: frames were lost with a process that died */
-#define AWAKE_NS      (5 * SECOND) /* so long, though they wake: to try once more to reach somebody */
+#define QUIET_NS      (SECOND / 5)  /* so long nothing has moved, and no frame is on its way */
+#define QUIET_LOST_NS (2 * SECOND)  /* or: frames were lost with a process that died */
+#define AWAKE_NS      (5 * SECOND)  /* so long, though they wake, as to try to reach somebody */
 #define HOPELESS_NS   (5 * SECOND)  /* and so long still nothing after QUIET */
 #define HOSTS_NS      (60 * SECOND) /* with hosts, which may not reach each other for a while */
 
