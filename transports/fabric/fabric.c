@@ -328,8 +328,18 @@ static int drained(struct hark_transport *t)
 
 /* ---- close ----------------------------------------------------------------------------------- */
 
+static bool some_on_their_way(const struct end *e)
+{
+    for (uint32_t number = 0; number <= e->ranks; number++) {
+        const struct stream *s = e->pairs[number] ? e->pairs[number]->stream : NULL;
+        if (s && s->acked + 1 < s->end) return true;
+    }
+    return false;
+}
+
 /* What lies unread in a socket when it is closed makes the system throw away what is on its way
- * out. */
+ * out. Only for who has sent something: it also accepts connections, and the tcp provider leaks the
+ * descriptor of one that is half made when the endpoint is closed. */
 static void read_rest(struct end *e)
 {
     struct fi_cq_msg_entry entry[BATCH];
@@ -349,7 +359,7 @@ static void close_end(struct hark_transport *t)
 {
     struct end *e = (struct end *)t;
     const int held = hark_fabric_hold();
-    read_rest(e);
+    if (some_on_their_way(e)) read_rest(e);
     if (held) hark_descriptor_release(held);
     stop(e);
 }
