@@ -109,11 +109,13 @@ struct hark_transport_option { /* an option that users may set */
     const char *name;          /* NULL: the end of a table */
     uint32_t at;               /* its index in hark_transport_config.option */
     uint64_t least, most;
-    bool power; /* only powers of two */
+    bool power;               /* only powers of two */
+    const char *const *words; /* NULL: it is a number; else it is one of these, NULL ends them, and
+                               * 1 + its place is what config.option gets */
 };
 #define HARK_TRANSPORT_OPTIONS_END                                                                 \
     {                                                                                              \
-        NULL, 0, 0, 0, false                                                                       \
+        NULL, 0, 0, 0, false, NULL                                                                 \
     }
 
 struct hark_transport_figures {

@@ -130,8 +130,8 @@ static int kills(struct run_arguments *a)
 /* What --option can set of any transport; the others are the transport's own. */
 enum { FRAME_LIMIT, ANSWER_MS };
 static const struct hark_transport_option common_options[] = {
-    {"frame-limit", FRAME_LIMIT, 128u << 10, UINT64_C(1) << 30, false},
-    {"answer-ms", ANSWER_MS, 1, 3600000, false}, HARK_TRANSPORT_OPTIONS_END};
+    {"frame-limit", FRAME_LIMIT, 128u << 10, UINT64_C(1) << 30, false, NULL},
+    {"answer-ms", ANSWER_MS, 1, 3600000, false, NULL}, HARK_TRANSPORT_OPTIONS_END};
 
 static int unknown_option(const struct run_arguments *a, const char *text)
 {
@@ -154,6 +154,24 @@ static const struct hark_transport_option *find_option(
     return NULL;
 }
 
+/* The place of a word among those it may be, from 1 on; 0: it is none of them. */
+static uint64_t place_of(const char *const *words, const char *word)
+{
+    for (uint64_t i = 0; words[i]; i++)
+        if (strcmp(words[i], word) == 0) return i + 1;
+    return 0;
+}
+
+static int unknown_word(const struct hark_transport_option *x, const char *found)
+{
+    char known[200] = "";
+    for (size_t i = 0; x->words[i]; i++) {
+        const size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", x->words[i]);
+    }
+    return bad("--option: %s: expected one of %s, found \"%s\"", x->name, known, found);
+}
+
 static int set_option(struct run_arguments *a, const char *text)
 {
     const char *value = strchr(text, '=');
@@ -164,7 +182,11 @@ static int set_option(struct run_arguments *a, const char *text)
     const struct hark_transport_option *x =
         value && !own ? find_option(common_options, text, length) : own;
     if (x == NULL) return unknown_option(a, text);
-    if (!hark_cli_size(value + 1, &n) || n < x->least || n > x->most || (x->power && (n & (n - 1))))
+    if (x->words) {
+        n = place_of(x->words, value + 1);
+        if (n == 0) return unknown_word(x, value + 1);
+    } else if (!hark_cli_size(value + 1, &n) || n < x->least || n > x->most ||
+               (x->power && (n & (n - 1))))
         return bad("--option: %s: expected %s%" PRIu64 " to %" PRIu64 ", found \"%s\"", x->name,
             x->power ? "a power of two from " : "", x->least, x->most, value + 1);
     if (own) a->o.option[own->at] = n;
@@ -217,6 +239,18 @@ static int find_programs(struct run_arguments *a)
     return 0;
 }
 
+static int encryption(const struct run_arguments *a)
+{
+    char listen[200];
+    if (hark_transport_encrypts(a->o.transport)) return 0;
+    if (hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
+        return bad("--encrypt cannot be used with --transport %s, which does not encrypt",
+            a->o.transport->name);
+    return bad("--encrypt needs several hosts, or --transport uv or mixed: with %s nothing leaves "
+               "this machine",
+        a->o.transport->name);
+}
+
 int run_complete(struct run_arguments *a)
 {
     int found = find_programs(a);
@@ -254,12 +288,7 @@ int run_complete(struct run_arguments *a)
             "where some go too");
     if (a->o.transport == NULL) return bad("no transport was built in");
     int status = run_hosts_complete(a);
-    char listen[200];
-    if (status == 0 && a->o.encrypts &&
-        !hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
-        return bad("--encrypt needs several hosts, or --transport uv or mixed: with %s nothing "
-                   "leaves this machine",
-            a->o.transport->name);
+    if (status == 0 && a->o.encrypts) status = encryption(a);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);

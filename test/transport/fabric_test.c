@@ -1,5 +1,5 @@
-/* libfabric under the conformance suite. HARK_TEST_FABRIC names a provider of hark_fabric_providers;
- * else it is the first. */
+/* libfabric under the conformance suite. HARK_TEST_FABRIC names a provider of
+ * hark_fabric_providers; else it is the first. */
 #include "harness.h"
 #include "fabric/fabric.h"
 

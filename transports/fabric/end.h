@@ -26,9 +26,9 @@
 
 /* A message. The layer that makes endpoints out of connections (ofi_rxm) copies up to this size and
  * asks the receiver for more: then a send would end only when that one polls. */
-#define MESSAGE_BYTES  16384u
-#define RECEIVES       64u
-#define MESSAGES       256u /* of a stream on their way, at most */
+#define MESSAGE_BYTES 16384u
+#define RECEIVES      64u
+#define MESSAGES      256u /* of a stream on their way, at most */
 /* So many the receiver may have without having told. */
 #define ACK_MESSAGES   64u
 #define ACK_SHARE      4u /* or this part of the window */
@@ -37,6 +37,7 @@
 #define WINDOW_MOST    (1u << 30)
 #define NAME_BYTES     64u
 #define ADDRESS_TEXT   200
+#define FABRIC_VERSION FI_VERSION(1, 14)
 
 struct library { /* what libfabric is called by; the rest it brings in tables */
     int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -58,9 +59,9 @@ struct message {
     bool out;            /* the provider has it */
 };
 
-struct stream {          /* to one incarnation of a peer */
+struct stream { /* to one incarnation of a peer */
     struct end *e;
-    struct pair *pair;   /* NULL: that incarnation is gone, and this goes with its last completion */
+    struct pair *pair; /* NULL: that incarnation is gone, and this goes with its last completion */
     struct stream *next; /* of those */
     uint8_t *window;
     struct fid_mr *mr;
@@ -195,8 +196,8 @@ struct pair *hark_fabric_pair_get(struct end *e, uint32_t number);
 /* The pair of `number` at incarnation `inc`. HARK_T_EGONE: it is older than what is known. */
 int hark_fabric_pair_at(struct end *e, uint32_t number, uint32_t inc, struct pair **p);
 int hark_fabric_pair_named(struct pair *p, const uint8_t *name, size_t length);
-uint64_t hark_fabric_token(const struct end *e, uint32_t from, uint32_t from_inc, uint32_t to,
-    uint32_t to_inc);
+uint64_t hark_fabric_token(
+    const struct end *e, uint32_t from, uint32_t from_inc, uint32_t to, uint32_t to_inc);
 void hark_fabric_pair_busy(struct pair *p);
 
 /* stream.c */

@@ -21,8 +21,15 @@
 #define FAREWELL_READS   64
 #define NAP              1 /* milliseconds, where a provider has nothing to sleep on */
 
-const char *const hark_fabric_providers[] = {
-    "tcp", "net", "verbs", "cxi", "efa", "opx", "psm3", "psm2", NULL};
+enum { PROVIDERS = 7 };
+const char *const hark_fabric_providers[PROVIDERS + 1] = {
+    "tcp", "verbs", "cxi", "efa", "opx", "psm3", "psm2", NULL};
+
+/* The same, as libfabric names them: tcp and verbs know connections only, and ofi_rxm makes one
+ * endpoint out of these. They are also those to which a host is an IP address. */
+enum { CONNECTED = 2 };
+static const char *const full_names[PROVIDERS] = {
+    "tcp;ofi_rxm", "verbs;ofi_rxm", "cxi", "efa", "opx", "psm3", "psm2"};
 
 int hark_fabric_failed(struct end *e, const char *what, int why)
 {
@@ -55,8 +62,7 @@ int hark_fabric_hold(void)
 static const char *bad_config(const struct hark_transport_config *c)
 {
     static const char legal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-    const uint64_t window = c->option[1], providers = sizeof hark_fabric_providers /
-                                                      sizeof *hark_fabric_providers;
+    const uint64_t window = c->option[1];
     if (!c->job || !c->job[0] || strlen(c->job) > 40 || c->job[strspn(c->job, legal)])
         return "the name of the job is not 1 .. 40 of [A-Za-z0-9_-]";
     if (c->ranks == 0 || c->ranks > HARK_RANKS_MAX)
@@ -64,7 +70,7 @@ static const char *bad_config(const struct hark_transport_config *c)
     if (c->me >= c->ranks && c->me != HARK_RECOVERY) return "no such rank";
     if (c->inc == UINT32_MAX) return "the incarnation is out of its range";
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
-    if (c->option[0] >= providers) return "option 0, the provider, is none of the list";
+    if (c->option[0] > PROVIDERS) return "option 0, the provider, is none of the list";
     if (window && (window < WINDOW_LEAST || window > WINDOW_MOST))
         return "option 1, the bytes kept, is not in 256 KiB .. 1 GiB";
     if (c->encrypts) return "nothing is encrypted over libfabric; use another transport";
@@ -139,10 +145,10 @@ static int open_end(
     struct end *e = new_end(config);
     if (!e) return refuse(error, HARK_T_ESYSTEM, "no memory or no descriptor for an end");
     const uint64_t choice = config->option[0] ? config->option[0] - 1 : 0;
-    const char *node = config->address;
-    if (!node && choice < 2) node = "127.0.0.1";
+    const char *node = choice < CONNECTED ? config->address : NULL;
+    if (!node && choice == 0) node = "127.0.0.1";
     const int held = hark_fabric_hold();
-    const int status = hark_fabric_point_open(e, hark_fabric_providers[choice], node);
+    const int status = hark_fabric_point_open(e, full_names[choice], node);
     if (held) hark_descriptor_release(held);
     if (status == HARK_T_OK) {
         *t = &e->head;
@@ -211,8 +217,7 @@ static int complete(struct end *e, struct operation *o, size_t length, bool well
         return 0;
     }
     const uint32_t i = (uint32_t)(o - point->receive);
-    const int count =
-        well ? hark_fabric_take(e, point->buffers + i * MESSAGE_BYTES, length) : 0;
+    const int count = well ? hark_fabric_take(e, point->buffers + i * MESSAGE_BYTES, length) : 0;
     point->idle[point->idle_count++] = i;
     return count;
 }
@@ -294,8 +299,8 @@ static int wait_end(struct hark_transport *t, int milliseconds)
 {
     struct end *e = (struct end *)t;
     struct fid *fid = &e->point.cq->fid;
-    struct pollfd fd[] = {{.fd = e->wake_fd, .events = POLLIN}, {.fd = e->point.fd,
-                                                                    .events = POLLIN}};
+    struct pollfd fd[] = {
+        {.fd = e->wake_fd, .events = POLLIN}, {.fd = e->point.fd, .events = POLLIN}};
     if (something_to_do(e)) milliseconds = 0;
     milliseconds = until(e, milliseconds);
     if (e->point.fd < 0) {
@@ -372,7 +377,8 @@ static void sweep(const char *job, const char *directory)
 }
 
 static const struct hark_transport_option options[] = {
-    {"window", 1, WINDOW_LEAST, WINDOW_MOST, false}, HARK_TRANSPORT_OPTIONS_END};
+    {"provider", 0, 1, PROVIDERS, false, hark_fabric_providers},
+    {"window", 1, WINDOW_LEAST, WINDOW_MOST, false, NULL}, HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_fabric_transport = {
     .options = options,

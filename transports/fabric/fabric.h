@@ -9,8 +9,8 @@
  * libfabric.so.1 is loaded by the first open(): programs that use another transport do not need it.
  *
  * Addresses: "fabric:PROVIDER:HEX", PROVIDER as libfabric names it, HEX the bytes of the endpoint's
- * name. config.address is a numeric host, or what else the provider takes as the node of a source
- * address; NULL: 127.0.0.1 for tcp and net, else the provider chooses.
+ * name. config.address is a numeric host; NULL: 127.0.0.1 for tcp, any for verbs. The other
+ * providers choose themselves where they are.
  *
  * Each message has a keyed hash over the job, both processes and their incarnations, under
  * config.key; one where it is wrong is dropped and counted in figures.refused. It keeps out who

@@ -17,8 +17,10 @@
 
 enum { HEAD_BYTES = 48, HEAD_ACK_AT = 16 };
 enum { HEAD_HELLO = 1, HEAD_BEGIN, HEAD_MORE, HEAD_CONTROL };
-enum { HEAD_ANSWER = 1u << 8, /* tell me how far you have come */
-    HEAD_AGAIN = 1u << 9 };   /* something is missing after `ack`: send again from there */
+enum {
+    HEAD_ANSWER = 1u << 8, /* tell me how far you have come */
+    HEAD_AGAIN = 1u << 9
+}; /* something is missing after `ack`: send again from there */
 
 struct head {
     uint64_t token, number, ack, payload;

@@ -37,8 +37,8 @@ static int choose(struct end *e, const char *provider, const char *node)
         if (hints) l->freeinfo(hints);
         return hark_fabric_failed(e, "cannot ask for a provider", FI_ENOMEM);
     }
-    const int status = l->getinfo(FI_VERSION(1, 14), node, NULL, node ? FI_SOURCE : 0, hints,
-        &e->point.info);
+    const int status =
+        l->getinfo(FABRIC_VERSION, node, NULL, node ? FI_SOURCE : 0, hints, &e->point.info);
     l->freeinfo(hints);
     if (status == 0 && e->point.info->tx_attr->inject_size >= HEAD_BYTES) return HARK_T_OK;
     snprintf(e->head.error, sizeof e->head.error,
@@ -52,9 +52,8 @@ static int choose(struct end *e, const char *provider, const char *node)
 static int open_queue(struct end *e)
 {
     struct point *o = &e->point;
-    struct fi_cq_attr attr = {.size = RECEIVES + 4 * MESSAGES,
-        .format = FI_CQ_FORMAT_MSG,
-        .wait_obj = FI_WAIT_FD};
+    struct fi_cq_attr attr = {
+        .size = RECEIVES + 4 * MESSAGES, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
     if (fi_cq_open(o->domain, &attr, &o->cq, NULL) == 0 &&
         fi_control(&o->cq->fid, FI_GETWAIT, &o->fd) == 0)
         return 0;
@@ -170,8 +169,7 @@ void hark_fabric_point_post(struct end *e)
             o->idle_count--;
             continue;
         }
-        if (status != -FI_EAGAIN)
-            e->trouble = hark_fabric_failed(e, "cannot receive", (int)status);
+        if (status != -FI_EAGAIN) e->trouble = hark_fabric_failed(e, "cannot receive", (int)status);
         return;
     }
 }

@@ -136,9 +136,8 @@ static struct pair *sender_of(struct end *e, const struct head *h)
     }
     struct pair *p = e->pairs[number];
     if (p && h->inc < p->inc) return NULL;
-    const uint64_t token = p && h->inc == p->inc
-                               ? p->token_in
-                               : hark_fabric_token(e, h->from, h->inc, e->me, e->inc);
+    const uint64_t token =
+        p && h->inc == p->inc ? p->token_in : hark_fabric_token(e, h->from, h->inc, e->me, e->inc);
     if (token != h->token) {
         (void)refuse(e);
         return NULL;

@@ -5,7 +5,7 @@
 #include "../../src/store/descriptor.h"
 #include "end.h"
 
-#define ASK_EVERY      1000u /* milliseconds */
+#define ASK_EVERY     1000u /* milliseconds */
 #define PATIENCE_MOST 16000u
 
 void hark_fabric_unstall(struct pair *p)
@@ -46,8 +46,8 @@ static uint64_t payload_length(const struct end *e, const struct hark_outgoing *
 /* Copies `length` bytes of the frame, header and payload in one, from its byte `skip` on. */
 static void copy_frame(uint8_t *to, const struct hark_outgoing *f, uint64_t skip, uint64_t length)
 {
-    struct hark_part piece[4] = {{f->header.at, f->header.length}, f->part[0], f->part[1],
-        f->part[2]};
+    struct hark_part piece[4] = {
+        {f->header.at, f->header.length}, f->part[0], f->part[1], f->part[2]};
     for (int i = 0; i < 4 && length > 0; i++) {
         if (skip >= piece[i].length) {
             skip -= piece[i].length;

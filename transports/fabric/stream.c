@@ -31,8 +31,9 @@ static int say_hello(struct pair *p)
 {
     const struct end *e = p->e;
     uint8_t *at = hark_fabric_stream_room(p->stream, HEAD_BYTES + NAME_BYTES);
-    head_write(at, &(struct head){.token = p->token_out, .number = 1, .from = e->me, .inc = e->inc,
-                       .kind = HEAD_HELLO});
+    head_write(at,
+        &(struct head){
+            .token = p->token_out, .number = 1, .from = e->me, .inc = e->inc, .kind = HEAD_HELLO});
     memcpy(at + HEAD_BYTES, e->name, e->name_length);
     hark_fabric_stream_put(p->stream, at, HEAD_BYTES + (uint32_t)e->name_length);
     return HARK_T_OK;
@@ -43,9 +44,9 @@ int hark_fabric_stream_open(struct pair *p)
     struct end *e = p->e;
     if (p->stream) return HARK_T_OK;
     struct stream *s = calloc(1, sizeof *s);
-    void *window = s ? mmap(NULL, e->window, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                           -1, 0)
-                     : MAP_FAILED;
+    void *window =
+        s ? mmap(NULL, e->window, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+          : MAP_FAILED;
     if (window == MAP_FAILED) {
         free(s);
         return hark_fabric_failed(e, "cannot keep messages", FI_ENOMEM);
@@ -150,8 +151,8 @@ static bool send_one(struct pair *p, struct message *m)
     struct end *e = p->e;
     uint8_t *at = s->window + m->at;
     put_le(at + HEAD_ACK_AT, p->in.number, 8);
-    const ssize_t status = fi_send(e->point.ep, at, m->length, s->mr ? fi_mr_desc(s->mr) : NULL,
-        s->to, &m->operation.context);
+    const ssize_t status = fi_send(
+        e->point.ep, at, m->length, s->mr ? fi_mr_desc(s->mr) : NULL, s->to, &m->operation.context);
     if (status != 0) {
         if (status != -FI_EAGAIN) (void)hark_fabric_failed(e, "cannot send", (int)status);
         block(p);

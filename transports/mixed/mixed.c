@@ -337,9 +337,10 @@ static void reclaim(struct hark_transport *t, void *at, uint64_t bytes)
 }
 
 /* `strangers` of uv has no place left. */
-static const struct hark_transport_option options[] = {{"ring", 0, 256u << 10, 256u << 20, true},
-    {"spin", 1, 1, 100000, false}, {"handshake-ms", 2, 1, 3600000, false},
-    {"window", 3, 256u << 10, 1u << 30, false}, HARK_TRANSPORT_OPTIONS_END};
+static const struct hark_transport_option options[] = {
+    {"ring", 0, 256u << 10, 256u << 20, true, NULL}, {"spin", 1, 1, 100000, false, NULL},
+    {"handshake-ms", 2, 1, 3600000, false, NULL}, {"window", 3, 256u << 10, 1u << 30, false, NULL},
+    HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_mixed_transport = {
     .options = options,

@@ -244,8 +244,8 @@ static void sweep(const char *job, const char *directory)
 }
 
 static const struct hark_transport_option options[] = {
-    {"window", 1, WINDOW_LEAST, WINDOW_MOST, false}, {"sleep-us", 2, 10, 1000000, false},
-    HARK_TRANSPORT_OPTIONS_END};
+    {"window", 1, WINDOW_LEAST, WINDOW_MOST, false, NULL},
+    {"sleep-us", 2, 10, 1000000, false, NULL}, HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_mpi_operations = {
     .options = options,

@@ -396,8 +396,9 @@ static void shm_reclaim(struct hark_transport *t, void *at, uint64_t bytes)
     lent_remove(&e->lent, e->job, e->me, at);
 }
 
-static const struct hark_transport_option options[] = {{"ring", 0, 256u << 10, 256u << 20, true},
-    {"spin", 1, 1, 100000, false}, HARK_TRANSPORT_OPTIONS_END};
+static const struct hark_transport_option options[] = {
+    {"ring", 0, 256u << 10, 256u << 20, true, NULL}, {"spin", 1, 1, 100000, false, NULL},
+    HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_shm_transport = {
     .options = options,

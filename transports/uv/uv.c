@@ -376,8 +376,8 @@ static void close_end(struct hark_transport *t)
     stop(e);
 }
 
-static const struct hark_transport_option options[] = {{"handshake-ms", 0, 1, 3600000, false},
-    {"strangers", 1, 1, 65536, false}, {"window", 2, 256u << 10, 1u << 30, false},
+static const struct hark_transport_option options[] = {{"handshake-ms", 0, 1, 3600000, false, NULL},
+    {"strangers", 1, 1, 65536, false, NULL}, {"window", 2, 256u << 10, 1u << 30, false, NULL},
     HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_uv_transport = {
