@@ -42,7 +42,7 @@ static int choose(struct end *e, const char *provider, const char *node)
     l->freeinfo(hints);
     if (status == 0 && e->point.info->tx_attr->inject_size >= HEAD_BYTES) return HARK_T_OK;
     snprintf(e->head.error, sizeof e->head.error,
-        "fabric: provider %s%s%s: expected reliable messages in their order, found none (%s)",
+        "fabric: libfabric has no provider %s for reliable messages in order%s%s here: %s",
         provider, node ? " at " : "", node ? node : "", l->strerror(-status));
     return HARK_T_ESYSTEM;
 }
