@@ -1,0 +1,51 @@
+#!/bin/bash
+# A job over libfabric's sockets on two pretend hosts, and one to spare: a process dies, then a host's power is cut. The answers are
+# those of runs here over another transport. fabric.sh HARK EXAMPLES
+set -u
+hark=$(readlink -f "$1") examples=$(readlink -f "$2")
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/hosts.sh"
+hosts_enter "$@"
+hosts_allowed || exit 77
+. "$here/../shell.sh"
+export HOSTS_SEEN="$here $(dirname "$(dirname "$(dirname "$hark")")")" # also where /tmp is
+hosts_begin 3 2>err
+is 'three hosts begin' 0 $?
+[ $failed = 0 ] || finish || exit
+shared=$HARK_HOSTS/shared
+printf 'h1 slots=2\nh2 slots=2\nh3\n' >"$shared/hosts"
+heat2d="$examples/heat2d 256 1500" cg="$examples/cg"
+for program in heat2d cg; do "$hark" run -n 4 -- ${!program} >right.$program 2>/dev/null; done
+
+begin() { # program, options of hark run; its output is in out
+  local program=$1; shift
+  rm -rf "$HARK_HOSTS"/h*/local/hark out err
+  on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --spares 1 --launcher "$here/on.sh %h" --transport fabric \
+    --host-store /local/hark --interval 50ms "$@" -- ${!program} >out 2>err </dev/null &
+  run=$!
+}
+ends_right() { # what, program
+  wait $run
+  is "$1, $2: status" 0 $?
+  is "$1, $2: answer" "$(cat right.$2)" "$(cat out)"
+}
+went_back() { grep -c "^hark: rank [0-9]* died" err; }
+copied() { [ "$(ls "$HARK_HOSTS"/h*/local/hark/*/r"$1" 2>/dev/null | grep -c '^[0-9]')" -ge 3 ]; }
+
+for program in heat2d cg; do
+  begin $program --host-timeout 20s --kill 2@40
+  ends_right 'a process dies' $program
+  is "a process dies, $program: one" 1 "$(went_back)"
+done
+
+begin heat2d --host-timeout 2s
+holds 'h2: images are on two hosts' until_true 20 copied 2
+power_cut h2
+ends_right 'power cut' heat2d
+is 'power cut: two die' 2 "$(went_back)"
+for h in h1 h3; do
+  is "$h: left in /tmp, /dev/shm and of processes" '' \
+    "$(on $h sh -c 'ls -d /tmp/hark-[0-9]* /dev/shm/* 2>/dev/null; ps -A -o args= | grep -E "^[^ ]*(heat2d|cg|hark) " | grep -v defunct')"
+done
+hosts_end
+finish
