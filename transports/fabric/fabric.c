@@ -229,7 +229,8 @@ static int read_error(struct end *e)
     if (fi_cq_readerr(e->point.cq, &entry, 0) <= 0) return 0;
     struct operation *o = entry.op_context;
     if (o && !o->stream) {
-        if (entry.err != FI_ECANCELED) e->head.figures.refused++; /* longer than any of ours */
+        /* longer than any of ours; else its connection has ended */
+        if (entry.err == FI_ETRUNC || entry.err == FI_EMSGSIZE) e->head.figures.refused++;
     } else {
         (void)hark_fabric_failed(e, "cannot send", entry.err);
     }

@@ -64,25 +64,25 @@ static int open_queue(struct end *e)
     return fi_cq_open(o->domain, &attr, &o->cq, NULL);
 }
 
-/* Returns what failed, or NULL. */
+/* Returns what can not be opened, or NULL. */
 static const char *open_all(struct end *e, int *status)
 {
     struct point *o = &e->point;
     struct fi_av_attr attr = {.type = FI_AV_UNSPEC, .count = e->ranks < 1024 ? e->ranks + 1 : 1024};
     *status = library()->fabric(o->info->fabric_attr, &o->fabric, NULL);
-    if (*status) return "cannot open a fabric";
+    if (*status) return "a fabric";
     *status = fi_domain(o->fabric, o->info, &o->domain, NULL);
-    if (*status) return "cannot open a domain";
+    if (*status) return "a domain";
     *status = open_queue(e);
-    if (*status) return "cannot open a queue";
+    if (*status) return "a queue";
     *status = fi_av_open(o->domain, &attr, &o->av, NULL);
-    if (*status) return "cannot open a table of addresses";
+    if (*status) return "a table of addresses";
     *status = fi_endpoint(o->domain, o->info, &o->ep, NULL);
-    if (*status) return "cannot open an endpoint";
+    if (*status) return "an endpoint";
     *status = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV);
     if (*status == 0) *status = fi_ep_bind(o->ep, &o->av->fid, 0);
     if (*status == 0) *status = fi_enable(o->ep);
-    return *status ? "cannot enable an endpoint" : NULL;
+    return *status ? "an endpoint" : NULL;
 }
 
 int hark_fabric_register(struct end *e, void *at, size_t bytes, struct fid_mr **mr)
@@ -135,7 +135,12 @@ int hark_fabric_point_open(struct end *e, const char *provider, const char *node
     e->point.fd = -1;
     if (status != HARK_T_OK) return status;
     const char *what = open_all(e, &why);
-    if (what) return hark_fabric_failed(e, what, why);
+    if (what) {
+        snprintf(e->head.error, sizeof e->head.error,
+            "fabric: cannot open %s of provider %s%s%.60s: %s", what, provider, node ? " at " : "",
+            node ? node : "", library()->strerror(-why));
+        return HARK_T_ESYSTEM;
+    }
     status = learn_name(e);
     return status == HARK_T_OK ? make_buffers(e) : status;
 }
