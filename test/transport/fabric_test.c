@@ -28,13 +28,13 @@ static void *no_place(void *self, const struct hark_frame *frame)
 static void must_not_arrive(void *self, const struct hark_frame *frame, const void *payload)
 {
     (void)self, (void)frame, (void)payload;
-    MUST(!"a stranger is answered");
+    must(false, "a stranger is answered", __FILE__, __LINE__);
 }
 
 static void must_not_break(void *self, const struct hark_frame *frame, void *payload)
 {
     (void)self, (void)frame, (void)payload;
-    MUST(!"a stranger was sent half a frame");
+    must(false, "a stranger was sent half a frame", __FILE__, __LINE__);
 }
 
 static void wrong_key(
