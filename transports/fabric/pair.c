@@ -90,6 +90,7 @@ int hark_fabric_pair_named(struct pair *p, const uint8_t *name, size_t length)
     p->backoff = 0;
     if (p->stream) {
         p->stream->to = to;
+        p->stream->named = true;
         p->stream->again = true; /* to whom it went before, that was somebody else */
     }
     hark_fabric_pair_busy(p);

@@ -201,7 +201,7 @@ void hark_fabric_stream_done(struct message *m, bool well)
         p->blocked = false;
         p->backoff = 0;
         hark_fabric_look_if_go(p);
-    } else {
+    } else if (!s->again) {
         s->again = true;
         block(p);
     }
