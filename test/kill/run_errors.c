@@ -267,6 +267,13 @@ static void options(void **state)
         "answer-ms=0", "--", "true");
     EXPECT("hark run: --option: strangers: expected 1 to 65536, found \"\"", "run", "--transport",
         "uv", "--option", "strangers=", "--", "true");
+#if HARK_FABRIC
+    EXPECT("hark run: --option: provider: expected one of tcp, verbs, cxi, efa, opx, psm3, psm2, "
+           "found \"TCP\"",
+        "run", "--transport", "fabric", "--option", "provider=TCP", "--", "true");
+    EXPECT("hark run: --encrypt cannot be used with --transport fabric, which does not encrypt",
+        "run", "--transport", "fabric", "--encrypt", "--", "true");
+#endif
 }
 
 static void a_store_of_another_job(void **state)
