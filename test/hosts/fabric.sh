@@ -47,5 +47,15 @@ for h in h1 h3; do
   is "$h: left in /tmp, /dev/shm and of processes" '' \
     "$(on $h sh -c 'ls -d /tmp/hark-[0-9]* /dev/shm/* 2>/dev/null; ps -A -o args= | grep -E "^[^ ]*(heat2d|cg|hark) " | grep -v defunct')"
 done
+power_on h2
+
+# Two hosts that do not reach each other: a line says so, and the run goes on where it stood when they do.
+printf 'h1 slots=2\nh2 slots=1\nh3 slots=1\n' >"$shared/hosts"
+wall h2 h3
+begin heat2d --host-timeout 20s --spares 0
+holds 'h2 does not reach h3: it is said' until_true 40 grep -qE 'rank [23] \(host h[23]\) has not reached rank [23] \(host h[23]\) for [0-9]* s: tcp;ofi_rxm 10.104.0.[23] port [0-9]*: no connection' err
+wall_down h2 h3
+ends_right 'h2 reaches h3 again' heat2d
+is 'h2 reaches h3 again: nobody died' 0 "$(went_back)"
 hosts_end
 finish

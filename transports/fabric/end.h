@@ -103,9 +103,11 @@ struct pair { /* this process and another one; made when they first have to do w
     struct stream *stream; /* NULL: nothing was said yet */
     struct in in;
     struct pair *busy_next;
-    bool busy;                   /* in the list of those that have something to send */
-    bool ack_due, again_due;     /* tell the peer how far we are; and that something is missing */
-    bool blocked;                /* the provider took no more */
+    bool busy;               /* in the list of those that have something to send */
+    bool ack_due, again_due; /* tell the peer how far we are; and that something is missing */
+    bool blocked;            /* the provider took no more */
+    uint64_t apart_since;    /* when the provider first took nothing of it; 0: it does */
+    bool apart_told;
     uint64_t retry_at, backoff;  /* milliseconds */
     uint64_t heard_at, patience; /* when the peer last acknowledged; when it is asked */
     uint64_t long_left;          /* of a frame that is half in the stream */
@@ -188,6 +190,9 @@ int hark_fabric_point_open(struct end *e, const char *provider, const char *node
 void hark_fabric_point_close(struct end *e);
 /* Gives the provider what receive buffers it does not have. */
 void hark_fabric_point_post(struct end *e);
+/* Where that endpoint is, for people, and that there is no way to it. */
+void hark_fabric_point_text(
+    const struct end *e, const uint8_t *name, size_t length, char text[200]);
 /* Memory that the provider may read; NULL in *mr if it need not know of it. */
 int hark_fabric_register(struct end *e, void *at, size_t bytes, struct fid_mr **mr);
 
@@ -225,6 +230,9 @@ void hark_fabric_flush(struct end *e);
 /* wait() must not sleep when what was answered AGAIN could go on. */
 void hark_fabric_look_if_go(struct pair *p);
 void hark_fabric_unstall(struct pair *p);
+/* Of hark_transport_ops. */
+bool hark_fabric_apart(
+    struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200]);
 /* Asks those who have been silent for long. */
 void hark_fabric_ask(struct end *e, uint64_t now);
 

@@ -394,4 +394,5 @@ const struct hark_transport_ops hark_fabric_transport = {
     .drained = drained,
     .close = close_end,
     .sweep = sweep,
+    .apart = hark_fabric_apart,
 };

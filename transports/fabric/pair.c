@@ -58,8 +58,8 @@ static void renew(struct pair *p, uint32_t inc)
     p->inc = inc;
     p->gen++;
     learn_tokens(p);
-    p->ack_due = p->again_due = p->blocked = false;
-    p->backoff = p->long_left = 0;
+    p->ack_due = p->again_due = p->blocked = p->apart_told = false;
+    p->backoff = p->long_left = p->apart_since = 0;
     if (p->stalled && !p->go) { /* to hear that the receiver is gone */
         p->go = true;
         p->e->go++;

@@ -1,4 +1,5 @@
 /* point.c: the endpoint: its provider, its address, its receive buffers. */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,26 @@ static int learn_name(struct end *e)
     for (size_t i = 0; i < length; i++)
         at += snprintf(e->address + at, sizeof e->address - (size_t)at, "%02x", e->name[i]);
     return HARK_T_OK;
+}
+
+void hark_fabric_point_text(const struct end *e, const uint8_t *name, size_t length, char text[200])
+{
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+    char host[INET6_ADDRSTRLEN] = "its address";
+    unsigned port = 0;
+    if (e->point.info->addr_format == FI_SOCKADDR_IN && length == sizeof four) {
+        memcpy(&four, name, length);
+        inet_ntop(AF_INET, &four.sin_addr, host, sizeof host);
+        port = ntohs(four.sin_port);
+    } else if (e->point.info->addr_format == FI_SOCKADDR_IN6 && length == sizeof six) {
+        memcpy(&six, name, length);
+        inet_ntop(AF_INET6, &six.sin6_addr, host, sizeof host);
+        port = ntohs(six.sin6_port);
+    }
+    const char *provider = e->point.info->fabric_attr->prov_name;
+    if (port) snprintf(text, 200, "%.40s %s port %u: no connection", provider, host, port);
+    else snprintf(text, 200, "%.40s: no connection", provider);
 }
 
 static int make_buffers(struct end *e)

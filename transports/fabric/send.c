@@ -7,6 +7,7 @@
 
 #define ASK_EVERY     1000u /* milliseconds */
 #define PATIENCE_MOST 16000u
+#define APART_AFTER   10000u
 
 void hark_fabric_unstall(struct pair *p)
 {
@@ -145,6 +146,31 @@ static bool serve(struct pair *p, uint64_t now)
     return p->ack_due || p->again_due || (s && (s->again || s->next_out < s->end));
 }
 
+/* For how long there has been no way to it; 0: for less than would be told, or there is one. Where
+ * the provider holds messages of it there is one, and the peer does not take them. */
+static uint64_t apart_for(const struct pair *p, uint64_t now)
+{
+    if (!p->blocked || p->apart_told || !p->stream || p->stream->out > 0) return 0;
+    return now >= p->apart_since + APART_AFTER ? now - p->apart_since : 0;
+}
+
+bool hark_fabric_apart(
+    struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200])
+{
+    struct end *e = (struct end *)t;
+    const uint64_t now = hark_fabric_now();
+    for (uint32_t number = 0; number <= e->ranks; number++) {
+        struct pair *p = e->pairs[number];
+        *milliseconds = p ? apart_for(p, now) : 0;
+        if (*milliseconds == 0) continue;
+        p->apart_told = true;
+        *rank = p->rank;
+        hark_fabric_point_text(e, p->name, p->name_length, text);
+        return true;
+    }
+    return e->head.apart = false;
+}
+
 void hark_fabric_flush(struct end *e)
 {
     struct pair *p = e->busy, *next;
@@ -154,6 +180,7 @@ void hark_fabric_flush(struct end *e)
         next = p->busy_next;
         p->busy = false;
         if (serve(p, now)) hark_fabric_pair_busy(p);
+        if (apart_for(p, now)) e->head.apart = true;
     }
 }
 

@@ -140,6 +140,7 @@ static void block(struct pair *p)
 {
     p->backoff = p->backoff == 0 ? 1 : p->backoff < BACKOFF_MOST ? 2 * p->backoff : BACKOFF_MOST;
     p->retry_at = hark_fabric_now() + p->backoff;
+    if (p->apart_since == 0) p->apart_since = p->retry_at;
     p->blocked = true;
     hark_fabric_pair_busy(p);
 }
@@ -198,8 +199,8 @@ void hark_fabric_stream_done(struct message *m, bool well)
     }
     release(s);
     if (well) {
-        p->blocked = false;
-        p->backoff = 0;
+        p->blocked = p->apart_told = false;
+        p->backoff = p->apart_since = 0;
         hark_fabric_look_if_go(p);
     } else if (!s->again) {
         s->again = true;
