@@ -282,14 +282,21 @@ static bool something_to_do(const struct end *e)
     return e->lost || e->go || e->self || e->self_stalled || e->trouble || e->point.idle_count;
 }
 
+static bool waits_for_completion(const struct pair *p)
+{
+    const struct stream *s = p->stream;
+    return s && s->again && s->out > 0 && !p->ack_due && !p->again_due;
+}
+
 /* Milliseconds until poll() has something to do that nothing else shows; at most `most`, negative:
  * no limit. */
 static int until(const struct end *e, int most)
 {
     uint64_t next = e->look_at;
     for (const struct pair *p = e->busy; p; p = p->busy_next) {
-        if (!p->blocked && !(p->stream && p->stream->again && p->stream->out > 0)) return 0;
-        if (p->blocked && (next == 0 || p->retry_at < next)) next = p->retry_at;
+        if (waits_for_completion(p)) continue;
+        if (!p->blocked) return 0;
+        if (next == 0 || p->retry_at < next) next = p->retry_at;
     }
     if (next == 0) return most;
     const uint64_t now = hark_fabric_now(), left = next > now ? next - now : 0;
