@@ -15,7 +15,7 @@ struct conformance_transport {
     bool stops;      /* poll() ends with the frame at which the sink says that it has enough */
     uint64_t chunk;  /* sizes one below, at and above it are tried; 0: 32 KiB */
     bool ghosts;     /* what a dead incarnation has half sent may still arrive whole: no news.c */
-    bool slow_start; /* the first open() of a program takes long: streams.c begins few of them */
+    bool slow_start; /* open() takes long: streams.c and processes.c begin fewer programs */
     /* Does what `from` has sent to `to` and is still in its memory die with it? NULL: no, others
      * read it there. */
     bool (*loses)(uint32_t from, uint32_t to);
