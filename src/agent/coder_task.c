@@ -101,7 +101,7 @@ static bool sync_links(const struct hark_coder_task *t, int directory)
     return ok;
 }
 
-/* What bears the name of a generation is whole. */
+/* A directory that bears the name of a generation is whole. */
 static bool finish(struct hark_coder_task *t, int directory)
 {
     char above[4096];

@@ -312,7 +312,7 @@ static void on_drop(struct agent *a, struct hark_control *m)
     if (!m->bad && rank < a->job.ranks) hark_depot_drop(a, rank, below);
 }
 
-/* What it waits for is undone: its next incarnation begins from another one. */
+/* The image that it waits for is undone: its next incarnation begins from another one. */
 static void give_up_image(struct hosted *h, uint64_t above)
 {
     struct hark_agent_start *s = h->waits;

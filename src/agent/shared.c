@@ -245,7 +245,7 @@ bool hark_shared_open(struct agent *a)
     return a->shared != NULL;
 }
 
-/* What is being done goes on, but comes to nothing. */
+/* The task that is being done goes on, but comes to nothing. */
 void hark_shared_close(struct agent *a)
 {
     struct hark_shared *s = a->shared;

@@ -300,8 +300,8 @@ static void on_spoilt(struct hark_generation_of_set *g, struct hark_control *m)
         g->table.item[i].undone |= g->table.item[i].rank == rank && g->table.item[i].id == id;
 }
 
-/* What a host has of an earlier run. Those that were dead in this one may have missed that it was
- * dropped. */
+/* Codes that a host has of an earlier run. Those that were dead in this one may have missed that it
+ * was dropped. */
 static void on_listed(struct host *h, struct hark_control *m)
 {
     struct supervisor *s = h->s;

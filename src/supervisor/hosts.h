@@ -71,7 +71,8 @@ bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard
 /* missed.c: for jobs that may be resumed */
 bool hark_sup_missed_open(struct supervisor *s);                        /* false after a line */
 void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member); /* they go back now */
-/* What the host lists of images of the rank behind that one is of another past; UINT64_MAX: none */
+/* Images of the rank behind that one, as the host lists them, are of another past; UINT64_MAX: none
+ */
 uint64_t hark_sup_missed(const struct host *h, uint32_t rank);
 void hark_sup_missed_done(struct host *h); /* it has dropped these images */
 /* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
