@@ -136,11 +136,11 @@ is 'stopped: no older one is used' 0 "$(grep -c older err)"
 # host, its image is not taken for the other one.
 steps=12000
 "$hark" run -n 4 -- "$examples/heat2d" 256 $steps >right 2>/dev/null
-begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --protocol coordinated --interval 700ms
+begin 'h1 slots=1\nh[2-4] slots=1\n' --store "$shared/store" --protocol coordinated --interval 700ms --host-timeout 6s
 last() { names "$1" "$2" | sort -n | tail -n 1; }
 second() { [ "$(last 1 h2)" -ge 2 ] 2>/dev/null; }
 holds 'another past: it runs' until_true 20 second
-loss h2 0 300 # what it says comes late: so its next image is written long before the checkpoint is decided
+loss h2 0 300 # what it says comes late: so its next image is written long before the checkpoint is decided; it is not taken for dead for that
 stale=$(($(last 1 h2) + 1))
 third() { [ "$(last 1 h2)" = $stale ]; }
 holds 'another past: an image is there' until_true 20 third
