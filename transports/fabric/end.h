@@ -7,7 +7,6 @@
  *   stream.c    the messages to a peer, kept until it has them
  *   send.c      frames into the stream to a peer
  *   receive.c   frames out of the stream from a peer
- *   self.c      frames of a process to itself
  *
  * A provider moves on only within our calls, mostly within fi_cq_read(). Frames are handed up by
  * poll() alone.
@@ -21,6 +20,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include "../self.h"
 #include "hark/transport.h"
 #include "head.h"
 
@@ -115,13 +115,6 @@ struct pair { /* this process and another one; made when they first have to do w
     uint32_t need;               /* the message it had no room for */
 };
 
-struct self_frame {
-    struct self_frame *next;
-    uint32_t header;
-    uint64_t length;
-    uint8_t bytes[];
-};
-
 struct point { /* what libfabric made for us */
     struct fi_info *info;
     struct fid_fabric *fabric;
@@ -154,9 +147,7 @@ struct end {
     uint32_t lost, go; /* pairs with in.lost; with go */
     int trouble;       /* what poll() is to answer; 0: none */
     uint64_t look_at;  /* when to ask those who have not acknowledged; 0: not set */
-    struct self_frame *self, **self_end;
-    uint64_t self_bytes;
-    bool self_stalled;
+    struct self self;
     int wake_fd;
 };
 
@@ -243,10 +234,5 @@ int hark_fabric_take(struct end *e, const uint8_t *at, size_t length);
 void hark_fabric_in_reset(struct pair *p);
 /* Tells the sink of those. */
 void hark_fabric_bury(struct end *e);
-
-/* self.c */
-int hark_fabric_self_send(struct end *e, const struct hark_outgoing *o, uint64_t length);
-int hark_fabric_self_receive(struct end *e);
-void hark_fabric_self_free(struct end *e);
 
 #endif

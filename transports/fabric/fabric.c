@@ -92,7 +92,6 @@ static struct end *new_end(const struct hark_transport_config *c)
     e->window = c->option[1] ? (uint32_t)c->option[1] & ~4095u : WINDOW_USUAL;
     memcpy(e->key, c->key, sizeof e->key);
     strcpy(e->job, c->job);
-    e->self_end = &e->self;
     e->wake_fd = hark_descriptor_above(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     e->pairs = calloc((size_t)c->ranks + 1, sizeof *e->pairs);
     if (e->pairs && e->wake_fd >= 0) return e;
@@ -120,7 +119,7 @@ static void stop(struct end *e)
     }
     hark_fabric_point_close(e);
     if (held) hark_descriptor_release(held);
-    hark_fabric_self_free(e);
+    self_free(&e->self);
     close(e->wake_fd);
     free(e->pairs);
     sodium_memzero(e->key, sizeof e->key);
@@ -264,7 +263,7 @@ static int poll_end(struct hark_transport *t)
     ssize_t came = BATCH;
     if (e->lost) hark_fabric_bury(e);
     for (int i = 0; i < BATCHES_MOST && came > 0; i++) count += read_queue(e, &came);
-    if (e->self) count += hark_fabric_self_receive(e);
+    if (e->self.first) count += self_receive(&e->self, &e->sink, e->me, e->inc, &e->head.figures);
     if (e->busy) hark_fabric_flush(e);
     if (e->look_at) {
         const uint64_t now = hark_fabric_now();
@@ -279,7 +278,8 @@ static int poll_end(struct hark_transport *t)
 
 static bool something_to_do(const struct end *e)
 {
-    return e->lost || e->go || e->self || e->self_stalled || e->trouble || e->point.idle_count;
+    return e->lost || e->go || e->self.first || e->self.stalled || e->trouble ||
+           e->point.idle_count;
 }
 
 static bool waits_for_completion(const struct pair *p)
@@ -336,7 +336,7 @@ static int drained(struct hark_transport *t)
     const struct end *e = (const struct end *)t;
     for (uint32_t number = 0; number <= e->ranks; number++)
         if (e->pairs[number] && !hark_fabric_stream_drained(e->pairs[number])) return 0;
-    return e->self == NULL;
+    return e->self.first == NULL;
 }
 
 /* ---- close ----------------------------------------------------------------------------------- */

@@ -80,6 +80,13 @@ static bool put_part(struct pair *p, const struct hark_outgoing *f, uint64_t pay
     return true;
 }
 
+static int send_self(struct end *e, const struct hark_outgoing *f, uint64_t payload)
+{
+    if (f->inc != e->inc) return HARK_T_EGONE;
+    const int status = self_send(&e->self, f, payload, e->window, &e->head.figures);
+    return status == HARK_T_ESYSTEM ? hark_fabric_failed(e, "cannot keep a frame", ENOMEM) : status;
+}
+
 int hark_fabric_send(struct hark_transport *t, struct hark_outgoing *f)
 {
     struct end *e = (struct end *)t;
@@ -87,7 +94,7 @@ int hark_fabric_send(struct hark_transport *t, struct hark_outgoing *f)
     const uint64_t payload = payload_length(e, f);
     struct pair *p;
     if (number > e->ranks || payload == UINT64_MAX || f->inc == UINT32_MAX) return HARK_T_EINVAL;
-    if (number == e->number) return hark_fabric_self_send(e, f, payload);
+    if (number == e->number) return send_self(e, f, payload);
     int status = hark_fabric_pair_at(e, number, f->inc, &p);
     if (p) hark_fabric_unstall(p);
     if (status != HARK_T_OK) return status;

@@ -8,7 +8,6 @@
  *   pair.c       the other processes: incarnations, meeting, losing and meeting again
  *   send.c       frames into the stream to a peer
  *   receive.c    frames out of the stream from a peer
- *   self.c       frames of a process to itself
  *
  * libuv calls back inside uv_run(), thus in wait() and poll(). These callbacks shake hands and
  * write, but they never read frames: that is left to poll() (struct end, ready), since only poll()
@@ -21,6 +20,7 @@
 
 #include "address.h"
 #include "guard.h"
+#include "../self.h"
 #include "hark/transport.h"
 #include "head.h"
 #include "window.h"
@@ -144,13 +144,6 @@ struct pair { /* this process and another one; made when they first have to do w
     struct in in;
 };
 
-struct self_frame {
-    struct self_frame *next;
-    uint32_t header;
-    uint64_t length;
-    uint8_t bytes[];
-};
-
 struct end {
     struct hark_transport head;
     struct hark_sink sink;
@@ -169,9 +162,7 @@ struct end {
     uint32_t go;   /* pairs with out.go */
     int trouble;   /* what poll() is to answer; 0: none */
 
-    struct self_frame *self, **self_end;
-    uint64_t self_bytes;
-    bool self_stalled;
+    struct self self;
 
     uv_loop_t loop;
     uv_async_t woken_by;
@@ -270,10 +261,5 @@ int hark_uv_receive(struct conn *c);
 void hark_uv_in_reset(struct pair *p);
 /* Tells the sink of those. */
 void hark_uv_bury(struct end *e);
-
-/* self.c */
-int hark_uv_self_send(struct end *e, const struct hark_outgoing *o, uint64_t length);
-int hark_uv_self_receive(struct end *e);
-void hark_uv_self_free(struct end *e);
 
 #endif

@@ -371,13 +371,20 @@ void hark_uv_withdraw(struct hark_transport *t, struct hark_outgoing *f)
     if (p->conn) hark_uv_conn_lost(p->conn); /* what the peer has of it is seen when they meet */
 }
 
+static int send_self(struct end *e, const struct hark_outgoing *f, uint64_t payload)
+{
+    if (f->inc != e->me.inc) return HARK_T_EGONE;
+    const int status = self_send(&e->self, f, payload, e->window_most, &e->head.figures);
+    return status == HARK_T_ESYSTEM ? hark_uv_failed(e, "cannot keep a frame", "", ENOMEM) : status;
+}
+
 int hark_uv_send(struct hark_transport *t, struct hark_outgoing *f)
 {
     struct end *e = (struct end *)t;
     uint32_t number = number_of(e, f->to);
     uint64_t payload = payload_length(e, f);
     if (number > e->ranks || payload == UINT64_MAX || f->inc == UINT32_MAX) return HARK_T_EINVAL;
-    if (number == e->number) return hark_uv_self_send(e, f, payload);
+    if (number == e->number) return send_self(e, f, payload);
     struct pair *p = e->pairs[number];
     if (!p || p->inc != f->inc) {
         int status = hark_uv_pair_at(e, number, f->inc, &p);

@@ -75,7 +75,6 @@ static struct end *new_end(const struct hark_transport_config *c)
     memcpy(e->key, c->key, sizeof e->key);
     strcpy(e->job, c->job);
     e->ready_end = &e->ready;
-    e->self_end = &e->self;
     e->listen_fd = -1;
     e->pairs = calloc((size_t)c->ranks + 1, sizeof *e->pairs);
     if (e->pairs) return e;
@@ -92,7 +91,7 @@ static void free_end(struct end *e)
         free(p->in.header);
         free(p);
     }
-    hark_uv_self_free(e);
+    self_free(&e->self);
     free(e->pairs);
     sodium_memzero(e->key, sizeof e->key);
     free(e);
@@ -260,7 +259,8 @@ static int poll_end(struct hark_transport *t)
         if (c->state == CONN_JOINED) count += hark_uv_receive(c);
         else hark_uv_conn_lost(c);
     }
-    if (e->self) count += hark_uv_self_receive(e);
+    if (e->self.first)
+        count += self_receive(&e->self, &e->sink, e->me.rank, e->me.inc, &e->head.figures);
     int trouble = e->trouble;
     if (count == 0) e->trouble = 0;
     return count == 0 && trouble ? trouble : count;
@@ -273,8 +273,8 @@ static void on_late(uv_timer_t *timer)
 
 static bool something_to_do(const struct end *e)
 {
-    return e->ready || e->lost || e->go || e->self || e->self_stalled || e->woken || e->trouble ||
-           e->apart_due;
+    return e->ready || e->lost || e->go || e->self.first || e->self.stalled || e->woken ||
+           e->trouble || e->apart_due;
 }
 
 static int wait_end(struct hark_transport *t, int milliseconds)
@@ -349,7 +349,7 @@ static int drained(struct hark_transport *t)
     const struct end *e = (const struct end *)t;
     for (uint32_t number = 0; number <= e->ranks; number++)
         if (e->pairs[number] && !has_left(e->pairs[number])) return 0;
-    return e->self == NULL;
+    return e->self.first == NULL;
 }
 
 /* ---- close ----------------------------------------------------------------------------------- */
