@@ -83,8 +83,9 @@
  *               of that length
  *     GET       rank u32, id u64: the answer is PUT, or NONE
  *     NONE      rank u32, id u64, round u32
- *     SHARD     number u64, run u64, tag u32, stripe u32, offset u64, length u32: the answer is
- * PIECE PIECE     tag u32, host u32 (by its place in the set), offset u64, there u32, bytes, behind
+ *     SHARD     number u64, run u64, tag u32, stripe u32, offset u64, length u32: what is wanted;
+ *               the answer is PIECE
+ *     PIECE     tag u32, host u32 (by its place in the set), offset u64, there u32, bytes, behind
  *               which are zeros
  *     ASK       number u64, run u64, host u32: has it all that it should of the generation? The
  *               answer is CODED_IS
