@@ -88,6 +88,8 @@ struct hark_outgoing {
     void *keep;
 };
 
+#define HARK_TRANSPORT_OPTIONS 6u /* that a transport may have */
+
 struct hark_transport_config {
     const char *job;       /* name of the job: 1 .. 40 of [A-Za-z0-9_-]; part of every name that the
                             * transport makes */
@@ -100,8 +102,9 @@ struct hark_transport_config {
     bool encrypts; /* what leaves this machine is encrypted, and nothing is taken that the key does
                     * not authenticate; transports within one machine may ignore it. The same for
                     * all of a job */
-    uint64_t frame_limit; /* bytes of header and payload; 0: 1 GiB */
-    uint64_t option[4];   /* of this transport (see its header); 0: its default */
+    uint64_t frame_limit;                    /* bytes of header and payload; 0: 1 GiB */
+    uint64_t option[HARK_TRANSPORT_OPTIONS]; /* of this transport (see its header); 0: its default
+                                              */
     struct hark_sink sink;
 };
 

@@ -195,6 +195,15 @@ static int set_option(struct run_arguments *a, const char *text)
     return 0;
 }
 
+static int transport_options(struct run_arguments *a)
+{
+    int status = 0;
+    for (uint32_t i = 0; status == 0 && i < a->option_count; i++)
+        status = set_option(a, a->option[i]);
+    const char *why = hark_transport_bad_options(a->o.transport, a->o.option);
+    return status || why == NULL ? status : bad("--option: %s", why);
+}
+
 /* The file is tried at once: better now than at the end of a long run. */
 static int advise(struct run_arguments *a)
 {
@@ -242,7 +251,10 @@ static int find_programs(struct run_arguments *a)
 static int encryption(const struct run_arguments *a)
 {
     char listen[200];
-    if (hark_transport_encrypts(a->o.transport)) return 0;
+    if (hark_transport_encrypts(a->o.transport, a->o.option)) return 0;
+    if (a->o.transport == hark_transport_of_hosts())
+        return bad("--encrypt cannot be used with --option between=fabric: nothing is encrypted "
+                   "over libfabric");
     if (hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
         return bad("--encrypt cannot be used with --transport %s, which does not encrypt",
             a->o.transport->name);
@@ -288,13 +300,12 @@ int run_complete(struct run_arguments *a)
             "where some go too");
     if (a->o.transport == NULL) return bad("no transport was built in");
     int status = run_hosts_complete(a);
+    if (status == 0) status = transport_options(a);
     if (status == 0 && a->o.encrypts) status = encryption(a);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
     if (status == 0) status = advise(a);
     if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);
     a->o.preload = a->preload;
-    for (uint32_t i = 0; status == 0 && i < a->option_count; i++)
-        status = set_option(a, a->option[i]);
     return status;
 }

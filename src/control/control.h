@@ -61,6 +61,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "hark/transport.h"
+
 enum hark_control_type {
     HARK_C_SETUP = 1,
     HARK_C_PEER,
@@ -185,8 +187,8 @@ struct hark_setup {
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */
-    uint64_t frame_limit; /* bytes of header and payload; 0: HARK_FRAME_LIMIT */
-    uint64_t option[4];   /* the transport's own */
+    uint64_t frame_limit;                    /* bytes of header and payload; 0: HARK_FRAME_LIMIT */
+    uint64_t option[HARK_TRANSPORT_OPTIONS]; /* the transport's own */
     uint8_t key[32];
     int board;    /* descriptor of the board, inherited */
     int journal;  /* of the journal of this process (src/process/journal.h), inherited; -1: none */

@@ -53,7 +53,14 @@ const struct hark_transport_ops *hark_transport_of_hosts(void)
     return &hark_mixed_transport;
 }
 
-bool hark_transport_encrypts(const struct hark_transport_ops *t)
+const char *hark_transport_bad_options(
+    const struct hark_transport_ops *t, const uint64_t option[HARK_TRANSPORT_OPTIONS])
 {
-    return t == &hark_uv_transport || t == &hark_mixed_transport;
+    return t == &hark_mixed_transport ? hark_mixed_bad_options(option) : NULL;
+}
+
+bool hark_transport_encrypts(
+    const struct hark_transport_ops *t, const uint64_t option[HARK_TRANSPORT_OPTIONS])
+{
+    return t == &hark_uv_transport || (t == &hark_mixed_transport && hark_mixed_encrypts(option));
 }

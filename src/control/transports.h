@@ -15,7 +15,11 @@ const struct hark_transport_ops *hark_transport_of_hosts(void);
  * `address` (IPv4 or IPv6, numeric). False: it does not go from host to host. */
 bool hark_transport_between_hosts(
     const struct hark_transport_ops *t, uint32_t host, const char *address, char listen[200]);
-/* It can encrypt what leaves this machine. */
-bool hark_transport_encrypts(const struct hark_transport_ops *t);
+/* NULL, or which of its options do not fit each other, in words. */
+const char *hark_transport_bad_options(
+    const struct hark_transport_ops *t, const uint64_t option[HARK_TRANSPORT_OPTIONS]);
+/* It can encrypt what leaves this machine, with these options. */
+bool hark_transport_encrypts(
+    const struct hark_transport_ops *t, const uint64_t option[HARK_TRANSPORT_OPTIONS]);
 
 #endif

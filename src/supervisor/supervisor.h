@@ -66,12 +66,13 @@ struct hark_run_options {
     bool then_stop; /* with `checkpoint_on`, and a store: the run ends when it is taken, with status
                        HARK_RUN_AGAIN */
     bool encrypts;  /* what processes on different hosts send each other */
-    uint64_t frame_limit; /* of a frame, header and payload, bytes; 0: 1 GiB */
-    uint64_t option[4];   /* the transport's own, see its header; 0: its default */
-    uint32_t journal;     /* which readings of processes are kept for their re-execution:
-                             HARK_KEEPS_*; 0: none */
-    const char *preload;  /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
-    bool steady;          /* the readings of `journal` are the same in every run */
+    uint64_t frame_limit;                    /* of a frame, header and payload, bytes; 0: 1 GiB */
+    uint64_t option[HARK_TRANSPORT_OPTIONS]; /* the transport's own, see its header; 0: its default
+                                              */
+    uint32_t journal;    /* which readings of processes are kept for their re-execution:
+                            HARK_KEEPS_*; 0: none */
+    const char *preload; /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
+    bool steady;         /* the readings of `journal` are the same in every run */
     bool resume, digest, verbose;
     bool waits;       /* processes wait until their images are durable, and copy none */
     bool incremental; /* images are written without the blocks that older ones have */

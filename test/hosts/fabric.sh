@@ -49,6 +49,17 @@ for h in h1 h3; do
 done
 power_on h2
 
+# Shared memory within a host, libfabric between hosts.
+begin cg --host-timeout 20s --kill 2@40 --transport mixed --option between=fabric
+ends_right 'between=fabric: a process dies' cg
+is 'between=fabric: one dies' 1 "$(went_back)"
+begin heat2d --host-timeout 2s --transport mixed --option between=fabric
+holds 'between=fabric: images are on two hosts' until_true 20 copied 2
+power_cut h2
+ends_right 'between=fabric: power cut' heat2d
+is 'between=fabric: two die' 2 "$(went_back)"
+power_on h2
+
 # Two hosts that do not reach each other: a line says so, and the run goes on where it stood when they do.
 printf 'h1 slots=2\nh2 slots=1\nh3 slots=1\n' >"$shared/hosts"
 wall h2 h3

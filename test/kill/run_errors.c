@@ -273,6 +273,14 @@ static void options(void **state)
         "run", "--transport", "fabric", "--option", "provider=TCP", "--", "true");
     EXPECT("hark run: --encrypt cannot be used with --transport fabric, which does not encrypt",
         "run", "--transport", "fabric", "--encrypt", "--", "true");
+    EXPECT("hark run: --encrypt cannot be used with --option between=fabric: nothing is encrypted "
+           "over libfabric",
+        "run", "--transport", "mixed", "--option", "between=fabric", "--encrypt", "--", "true");
+    EXPECT("hark run: --option: provider needs between=fabric", "run", "--transport", "mixed",
+        "--option", "provider=verbs", "--", "true");
+    EXPECT("hark run: --option: handshake-ms cannot be used with between=fabric", "run",
+        "--transport", "mixed", "--option", "between=fabric", "--option", "handshake-ms=5", "--",
+        "true");
 #endif
 }
 

@@ -1,6 +1,9 @@
-/* mixed_ends.h: ends of the transport `mixed` on hosts, for its own tests. */
+/* mixed_ends.h: ends of the transport `mixed` on hosts, for its own tests. With HARK_TEST_BETWEEN
+ * what goes between hosts goes over libfabric. */
 #ifndef HARK_TEST_MIXED_ENDS_H
 #define HARK_TEST_MIXED_ENDS_H
+
+#include <stdlib.h>
 
 #include "harness.h"
 #include "mixed/mixed.h"
@@ -22,6 +25,7 @@ static inline void open_on(
     e->inc = inc;
     end_config(&e->config, job, me, inc, e);
     if (host) listen_on(&e->config, host, text);
+    if (getenv("HARK_TEST_BETWEEN")) e->config.option[4] = 2;
     int status = ops->open(&e->t, &e->config, error);
     if (status != HARK_T_OK) fprintf(stderr, "%s\n", error);
     MUST(status == HARK_T_OK);

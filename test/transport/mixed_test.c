@@ -1,6 +1,8 @@
 /* Two ways in one transport under the conformance suite. HARK_TEST_MIXED says who is where: "one",
  * all on one host; "own", each on its own; "half", even ranks on one and odd ones on another. With
- * HARK_TEST_ENCRYPT what goes between hosts is encrypted. */
+ * HARK_TEST_ENCRYPT what goes between hosts is encrypted; with HARK_TEST_BETWEEN=fabric it goes
+ * over libfabric. */
+#include "fabric_strangers.h"
 #include "harness.h"
 #include "mixed/mixed.h"
 
@@ -17,6 +19,12 @@ static bool is(const char *arrangement)
     return strcmp(now ? now : "one", arrangement) == 0;
 }
 
+static bool over_fabric(void)
+{
+    const char *between = getenv("HARK_TEST_BETWEEN");
+    return between && strcmp(between, "fabric") == 0;
+}
+
 static void host_of(char host[16], uint32_t rank)
 {
     if (is("one")) strcpy(host, "h0");
@@ -29,6 +37,7 @@ static void configure(struct hark_transport_config *config)
     static char address[RANKS + 1][40];
     char host[16];
     config->encrypts = getenv("HARK_TEST_ENCRYPT") != NULL;
+    config->option[4] = over_fabric() ? 2 : 0;
     if (is("one") && config->me % 2) return; /* h0 is also where those without an address are */
     host_of(host, config->me);
     char *text = address[(config->me + 1) % (RANKS + 1)];
@@ -76,6 +85,7 @@ static size_t open_count;
 static void hang_up(void)
 {
     while (open_count > 0) close(open_fds[--open_count]);
+    fabric_hang_up();
 }
 
 static void garbage(
@@ -86,6 +96,10 @@ static void garbage(
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     (void)victim;
     MUST(port != NULL);
+    if (over_fabric()) {
+        fabric_garbage(victim, strchr(address, ' ') + 1, as, round);
+        return;
+    }
     at.sin_port = htons((uint16_t)atoi(port + 1));
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     MUST(fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof at) == 0);

@@ -111,7 +111,8 @@ static void withdrawn(void **state)
         MUST(e[1].open_places == 0 && e[1].broken >= broken && e[1].broken <= broken + 1);
         broken = e[1].broken;
     }
-    MUST(broken > 10 && broken < 40); /* some had begun, and some had not */
+    const bool at_once = getenv("HARK_TEST_BETWEEN") != NULL; /* libfabric takes a part at once */
+    MUST(broken > 10 && (broken < 40 || at_once));            /* some had begun, and some had not */
     MUST(e[0].t->figures.refused == 0 && e[1].t->figures.refused == 0);
     close_all(e, 2, &job);
 }
@@ -262,19 +263,23 @@ static void signals(void **state)
     close_all(e, 2, &job);
 }
 
+/* The first is about libuv, and what goes over libfabric does not need it. */
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(silence_costs_nothing),
         TEST(a_frame_moves),
         TEST(lent_and_taken_back),
         TEST(withdrawn),
-        TEST(silence_costs_nothing),
         TEST(woken_by_either),
         TEST(enough_at_each),
         TEST(signals),
     };
+    const bool uv = getenv("HARK_TEST_BETWEEN") == NULL;
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGPIPE, SIG_IGN);
     hang_after(PATIENCE);
-    return cmocka_run_group_tests_name("mixed", tests, NULL, NULL);
+    return uv ? cmocka_run_group_tests_name("mixed", tests, NULL, NULL)
+              : _cmocka_run_group_tests("mixed over libfabric", tests + 1,
+                    sizeof tests / sizeof *tests - 1, NULL, NULL);
 }

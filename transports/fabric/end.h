@@ -111,8 +111,9 @@ struct pair { /* this process and another one; made when they first have to do w
     uint64_t retry_at, backoff;  /* milliseconds */
     uint64_t heard_at, patience; /* when the peer last acknowledged; when it is asked */
     uint64_t long_left;          /* of a frame that is half in the stream */
-    bool stalled, go;            /* send() answered AGAIN; and now could go on */
-    uint32_t need;               /* the message it had no room for */
+    bool breaks; /* one that was half there was given up, and there was no room yet to say so */
+    bool stalled, go; /* send() answered AGAIN; and now could go on */
+    uint32_t need;    /* the message it had no room for */
 };
 
 struct point { /* what libfabric made for us */
@@ -215,6 +216,7 @@ bool hark_fabric_stream_acked(struct pair *p, uint64_t number);
 bool hark_fabric_stream_drained(const struct pair *p);
 
 /* send.c */
+void hark_fabric_withdraw(struct hark_transport *t, struct hark_outgoing *f);
 int hark_fabric_send(struct hark_transport *t, struct hark_outgoing *o);
 /* Sends what is due to those in e->busy. */
 void hark_fabric_flush(struct end *e);

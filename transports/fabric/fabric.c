@@ -21,14 +21,13 @@
 #define FAREWELL_READS   64
 #define NAP              1 /* milliseconds, where a provider has nothing to sleep on */
 
-enum { PROVIDERS = 7 };
-const char *const hark_fabric_providers[PROVIDERS + 1] = {
+const char *const hark_fabric_providers[HARK_FABRIC_PROVIDERS + 1] = {
     "tcp", "verbs", "cxi", "efa", "opx", "psm3", "psm2", NULL};
 
 /* The same, as libfabric names them: tcp and verbs know connections only, and ofi_rxm makes one
  * endpoint out of these. They are also those to which a host is an IP address. */
 enum { CONNECTED = 2 };
-static const char *const full_names[PROVIDERS] = {
+static const char *const full_names[HARK_FABRIC_PROVIDERS] = {
     "tcp;ofi_rxm", "verbs;ofi_rxm", "cxi", "efa", "opx", "psm3", "psm2"};
 
 int hark_fabric_failed(struct end *e, const char *what, int why)
@@ -70,7 +69,7 @@ static const char *bad_config(const struct hark_transport_config *c)
     if (c->me >= c->ranks && c->me != HARK_RECOVERY) return "no such rank";
     if (c->inc == UINT32_MAX) return "the incarnation is out of its range";
     if (!c->sink.place || !c->sink.arrived || !c->sink.broken) return "the sink is not complete";
-    if (c->option[0] > PROVIDERS) return "option 0, the provider, is none of the list";
+    if (c->option[0] > HARK_FABRIC_PROVIDERS) return "option 0, the provider, is none of the list";
     if (window && (window < WINDOW_LEAST || window > WINDOW_MOST))
         return "option 1, the bytes kept, is not in 256 KiB .. 1 GiB";
     if (c->encrypts) return "nothing is encrypted over libfabric; use another transport";
@@ -303,21 +302,40 @@ static int until(const struct end *e, int most)
     return most >= 0 && (uint64_t)most < left ? most : (int)left;
 }
 
+/* The same, and 0 if something has come already. */
+static int may_sleep(const struct end *e, int most)
+{
+    struct fid *fid = &e->point.cq->fid;
+    const int milliseconds = something_to_do(e) ? 0 : until(e, most);
+    if (e->point.fd < 0) return milliseconds < 0 || milliseconds > NAP ? NAP : milliseconds;
+    const int held = hark_fabric_hold();
+    const int status = fi_trywait(e->point.fabric, &fid, 1);
+    if (held) hark_descriptor_release(held);
+    return status == 0 ? milliseconds : 0;
+}
+
+int hark_fabric_descriptor(const struct hark_transport *t)
+{
+    return ((const struct end *)t)->point.fd;
+}
+
+int hark_fabric_timeout(const struct hark_transport *t)
+{
+    return may_sleep((const struct end *)t, -1);
+}
+
+bool hark_fabric_has_work(const struct hark_transport *t)
+{
+    const struct end *e = (const struct end *)t;
+    return something_to_do(e) || until(e, -1) == 0;
+}
+
 static int wait_end(struct hark_transport *t, int milliseconds)
 {
     struct end *e = (struct end *)t;
-    struct fid *fid = &e->point.cq->fid;
     struct pollfd fd[] = {
         {.fd = e->wake_fd, .events = POLLIN}, {.fd = e->point.fd, .events = POLLIN}};
-    if (something_to_do(e)) milliseconds = 0;
-    milliseconds = until(e, milliseconds);
-    if (e->point.fd < 0) {
-        if (milliseconds < 0 || milliseconds > NAP) milliseconds = NAP;
-    } else {
-        const int held = hark_fabric_hold();
-        if (fi_trywait(e->point.fabric, &fid, 1) != 0) milliseconds = 0;
-        if (held) hark_descriptor_release(held);
-    }
+    milliseconds = may_sleep(e, milliseconds);
     if (poll(fd, 2, milliseconds) > 0 && fd[0].revents) {
         uint64_t times;
         (void)!read(e->wake_fd, &times, sizeof times);
@@ -385,7 +403,7 @@ static void sweep(const char *job, const char *directory)
 }
 
 static const struct hark_transport_option options[] = {
-    {"provider", 0, 1, PROVIDERS, false, hark_fabric_providers},
+    {"provider", 0, 1, HARK_FABRIC_PROVIDERS, false, hark_fabric_providers},
     {"window", 1, WINDOW_LEAST, WINDOW_MOST, false, NULL}, HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_fabric_transport = {
@@ -400,6 +418,7 @@ const struct hark_transport_ops hark_fabric_transport = {
     .wake = wake,
     .drained = drained,
     .close = close_end,
+    .withdraw = hark_fabric_withdraw,
     .sweep = sweep,
     .apart = hark_fabric_apart,
 };

@@ -26,7 +26,19 @@
 
 #include "hark/transport.h"
 
+#define HARK_FABRIC_PROVIDERS 7
 extern const char *const hark_fabric_providers[]; /* NULL: the end */
 extern const struct hark_transport_ops hark_fabric_transport;
+
+/* For a transport of which this one is a part: it sleeps in another way. */
+
+/* A descriptor that can be read when something has come; it may be watched by another thread, from
+ * a call of hark_fabric_timeout() on that answers anything but 0. -1: the provider has none. */
+int hark_fabric_descriptor(const struct hark_transport *t);
+/* Milliseconds until poll() has something to do that the descriptor does not show; -1: it shows
+ * all. */
+int hark_fabric_timeout(const struct hark_transport *t);
+/* poll() has something to do now that the descriptor does not show. */
+bool hark_fabric_has_work(const struct hark_transport *t);
 
 #endif

@@ -8,7 +8,8 @@
  *
  * HEAD_HELLO is the first of each stream; the name of its sender's endpoint follows it. HEAD_BEGIN
  * begins a frame, and `header` and `payload` are the whole lengths of that frame; HEAD_MORE goes on
- * with it. HEAD_CONTROL has flags, and in `payload` the number of the last message that was sent.
+ * with it; HEAD_BREAK: the rest of it never comes. HEAD_CONTROL has flags, and in `payload` the
+ * number of the last message that was sent.
  */
 #ifndef HARK_FABRIC_HEAD_H
 #define HARK_FABRIC_HEAD_H
@@ -16,7 +17,7 @@
 #include <stdint.h>
 
 enum { HEAD_BYTES = 48, HEAD_ACK_AT = 16 };
-enum { HEAD_HELLO = 1, HEAD_BEGIN, HEAD_MORE, HEAD_CONTROL };
+enum { HEAD_HELLO = 1, HEAD_BEGIN, HEAD_MORE, HEAD_CONTROL, HEAD_BREAK };
 enum {
     HEAD_ANSWER = 1u << 8, /* tell me how far you have come */
     HEAD_AGAIN = 1u << 9

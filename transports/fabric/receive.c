@@ -23,15 +23,26 @@ void hark_fabric_in_reset(struct pair *p)
     p->e->lost += in->lost;
 }
 
+static void bury(struct pair *p)
+{
+    p->e->lost--;
+    p->in.lost = false;
+    p->e->sink.broken(p->e->sink.self, &p->in.frame, p->in.place);
+}
+
 void hark_fabric_bury(struct end *e)
 {
-    for (uint32_t number = 0; e->lost > 0 && number <= e->ranks; number++) {
-        struct pair *p = e->pairs[number];
-        if (!p || !p->in.lost) continue;
-        e->lost--;
-        p->in.lost = false;
-        e->sink.broken(e->sink.self, &p->in.frame, p->in.place);
-    }
+    for (uint32_t number = 0; e->lost > 0 && number <= e->ranks; number++)
+        if (e->pairs[number] && e->pairs[number]->in.lost) bury(e->pairs[number]);
+}
+
+static int give_up(struct pair *p)
+{
+    struct in *in = &p->in;
+    if (!in->half) return refuse(p->e);
+    in->half = false;
+    if (in->place && !in->skip) p->e->sink.broken(p->e->sink.self, &in->frame, in->place);
+    return 0;
 }
 
 static int arrived(struct end *e, const struct hark_frame *frame, const void *payload)
@@ -107,6 +118,7 @@ static int begin(struct pair *p, const struct head *h, const uint8_t *at, uint64
     const bool skip = h->header > e->limit || h->payload > e->limit - h->header;
     if (in->half || h->header - 1u >= HARK_HEADER_MAX) return refuse(e);
     if (skip) (void)refuse(e);
+    if (in->lost) bury(p); /* one of the incarnation before */
     if (!skip && length == h->header + h->payload) {
         const struct hark_frame frame = {p->rank, p->inc, {at, h->header}, h->payload, false};
         return arrived(e, &frame, at + h->header);
@@ -196,6 +208,7 @@ int hark_fabric_take(struct end *e, const uint8_t *at, size_t length)
         return 0;
     case HEAD_BEGIN: return begin(p, &h, at, length);
     case HEAD_MORE: return more(p, at, length);
+    case HEAD_BREAK: return give_up(p);
     default: return refuse(e);
     }
 }

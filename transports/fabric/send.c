@@ -15,8 +15,22 @@ void hark_fabric_unstall(struct pair *p)
     p->go = p->stalled = false;
 }
 
+/* Tells that the rest of a frame will not come, if there is room for that. */
+static bool put_break(struct pair *p)
+{
+    struct stream *s = p->stream;
+    uint8_t *at = hark_fabric_stream_room(s, HEAD_BYTES);
+    if (!at) return false;
+    head_write(at, &(struct head){p->token_out, s->end, 0, 0, p->e->me, p->e->inc, 0, HEAD_BREAK});
+    hark_fabric_stream_put(s, at, HEAD_BYTES);
+    hark_fabric_pair_busy(p);
+    p->breaks = false;
+    return true;
+}
+
 void hark_fabric_look_if_go(struct pair *p)
 {
+    if (p->breaks && !put_break(p)) return;
     if (!p->stalled || p->go || !hark_fabric_stream_room(p->stream, p->need)) return;
     p->go = true;
     p->e->go++;
@@ -102,6 +116,7 @@ int hark_fabric_send(struct hark_transport *t, struct hark_outgoing *f)
     if (p->long_left > 0 ? f->done + p->long_left != total : f->done != 0) return HARK_T_EINVAL;
     status = hark_fabric_stream_open(p);
     if (status != HARK_T_OK) return status;
+    if (p->breaks && !put_break(p)) return stall(p, HEAD_BYTES);
     do {
         if (!put_part(p, f, payload, f->done)) {
             hark_fabric_stream_go(p);
@@ -115,6 +130,18 @@ int hark_fabric_send(struct hark_transport *t, struct hark_outgoing *f)
     e->head.figures.frames_out++;
     e->head.figures.bytes_out += total;
     return HARK_T_OK;
+}
+
+void hark_fabric_withdraw(struct hark_transport *t, struct hark_outgoing *f)
+{
+    struct end *e = (struct end *)t;
+    const uint32_t number = number_of(e, f->to);
+    struct pair *p = number > e->ranks ? NULL : e->pairs[number];
+    if (!p || p->inc != f->inc || p->long_left == 0 || f->done == 0) return;
+    f->done = p->long_left = 0;
+    p->breaks = true;
+    hark_fabric_unstall(p);
+    (void)put_break(p);
 }
 
 /* ---- what else is due ------------------------------------------------------------------------ */

@@ -5,6 +5,14 @@
 
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
 
+const char *hark_mixed_bad_options(const uint64_t option[HARK_TRANSPORT_OPTIONS])
+{
+    const bool fabric = option[MIXED_BETWEEN] == 2;
+    if (fabric && option[MIXED_HANDSHAKE]) return "handshake-ms cannot be used with between=fabric";
+    if (!fabric && option[MIXED_PROVIDER]) return "provider needs between=fabric";
+    return NULL;
+}
+
 static const char *bad_options(const struct hark_transport_config *c, char text[WHY])
 {
     const struct hark_transport_option *o = hark_mixed_transport.options;
@@ -17,7 +25,7 @@ static const char *bad_options(const struct hark_transport_config *c, char text[
             (unsigned long long)o->most);
         return text;
     }
-    return NULL;
+    return hark_mixed_bad_options(c->option);
 }
 
 const char *hark_mixed_bad_config(const struct hark_transport_config *c, char text[WHY])

@@ -2,6 +2,7 @@
  *
  *   mixed.c   opening, closing, peers, polling and sleeping: the functions of the transport
  *   host.c    configs, and addresses in words
+ *   far.c     the transports between hosts
  *   kept.c    frames to other hosts, and those that can not go yet
  *   watch.c   the thread that hears of other hosts while we sleep for this one
  *
@@ -15,7 +16,6 @@
 #include <sys/types.h>
 
 #include "../shm/end.h"
-#include "../uv/uv.h"
 #include "../shm/shm.h"
 #include "mixed.h"
 
@@ -23,6 +23,23 @@
 #define HOST_DEFAULT "h0"
 #define JOB_MOST     40
 #define WHY          120 /* bytes of a reason */
+
+/* Places in hark_transport_config.option. */
+enum { MIXED_RING, MIXED_SPIN, MIXED_HANDSHAKE, MIXED_WINDOW, MIXED_BETWEEN, MIXED_PROVIDER };
+
+struct far_ops { /* of a transport between hosts */
+    const struct hark_transport_ops *transport;
+    /* With our options; it keeps no pointer into a frame between two calls of send(). */
+    int (*open)(struct hark_transport **t, const struct hark_transport_config *c, char error[200]);
+    /* NULL: that of `transport`. */
+    void (*withdraw)(struct hark_transport *t, struct hark_outgoing *frame);
+    /* It can be read when something has come; another thread may watch it. -1: there is none. */
+    int (*descriptor)(const struct hark_transport *t);
+    /* Milliseconds until there is something to do that the descriptor does not show; -1: it shows
+     * all. Asked before we sleep. */
+    int (*timeout)(const struct hark_transport *t);
+    bool (*has_work)(const struct hark_transport *t); /* now, and the descriptor does not show it */
+};
 
 struct kept { /* a frame that was taken and is still to be sent */
     struct kept *next;
@@ -56,8 +73,9 @@ struct watch {
 struct mixed {
     struct beside beside; /* the first: see mixed_of() */
     struct end *e;        /* shared memory */
-    struct hark_transport *uv;
-    struct hark_transport_figures seen; /* of uv, in our figures already */
+    const struct far_ops *between;
+    struct hark_transport *far;
+    struct hark_transport_figures seen; /* of `far`, in our figures already */
     struct peer *peers;                 /* by number */
     uint32_t kept;                      /* frames, in all */
     uint32_t near;                      /* peers of this host with such frames */
@@ -78,9 +96,19 @@ static inline struct mixed *mixed_of(const struct hark_transport *t)
 
 /* What has failed into the error text; `why` is an errno. Returns HARK_T_ESYSTEM. */
 int hark_mixed_failed(struct mixed *m, const char *what, int why);
-/* After a call of uv that returned `status`: its figures and its error become ours. Returns
+/* After a call of `far` that returned `status`: its figures and its error become ours. Returns
  * `status`. */
 int hark_mixed_after(struct mixed *m, int status);
+
+/* Has it something to do that nothing else shows? */
+static inline bool far_has_work(const struct mixed *m)
+{
+    return m->between->has_work(m->far);
+}
+
+/* far.c */
+extern const char *const hark_mixed_between[]; /* words of the option; NULL: the end */
+const struct far_ops *hark_mixed_far(uint64_t option);
 
 /* host.c */
 /* NULL, or what is wrong with the job's name and the options; perhaps in `text`. */
@@ -104,8 +132,9 @@ void hark_mixed_copy_lent(struct mixed *m, const void *at, uint64_t bytes);
 int hark_mixed_watch_open(struct mixed *m);
 /* From now on something may come from other hosts. */
 int hark_mixed_watch_start(struct mixed *m);
-/* Watches the sockets, and the timers that they have, until something comes. */
-void hark_mixed_watch_arm(struct mixed *m);
+/* Watches for other hosts, and their timers, until something comes. False: something has come, or
+ * is due. */
+bool hark_mixed_watch_arm(struct mixed *m);
 void hark_mixed_watch_close(struct mixed *m);
 
 static inline void look_again(struct mixed *m)

@@ -126,8 +126,8 @@ static void count(struct mixed *m, struct peer *p)
 
 static int far_now(struct mixed *m, struct hark_outgoing *o)
 {
-    int status = hark_mixed_after(m, hark_uv_transport.send(m->uv, o));
-    if (hark_uv_has_work(m->uv)) look_again(m);
+    int status = hark_mixed_after(m, m->between->transport->send(m->far, o));
+    if (far_has_work(m)) look_again(m);
     return status;
 }
 

@@ -2,6 +2,9 @@
  * inside.h. */
 #include "inside.h"
 
+#include "../fabric/fabric.h"
+#include "../uv/uv.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -18,7 +21,7 @@ int hark_mixed_failed(struct mixed *m, const char *what, int why)
 int hark_mixed_after(struct mixed *m, int status)
 {
     struct hark_transport *t = &m->e->head;
-    const struct hark_transport_figures *now = &m->uv->figures, *seen = &m->seen;
+    const struct hark_transport_figures *now = &m->far->figures, *seen = &m->seen;
     t->figures.frames_out += now->frames_out - seen->frames_out;
     t->figures.frames_in += now->frames_in - seen->frames_in;
     t->figures.bytes_out += now->bytes_out - seen->bytes_out;
@@ -26,8 +29,8 @@ int hark_mixed_after(struct mixed *m, int status)
     t->figures.refused += now->refused - seen->refused;
     t->figures.reconnects += now->reconnects - seen->reconnects;
     m->seen = *now;
-    if (m->uv->apart && !t->apart) t->apart = m->go = true;
-    if (status < 0) memcpy(t->error, m->uv->error, sizeof t->error);
+    if (m->far->apart && !t->apart) t->apart = m->go = true;
+    if (status < 0) memcpy(t->error, m->far->error, sizeof t->error);
     return status;
 }
 
@@ -37,13 +40,13 @@ static void close_parts(struct mixed *m)
 {
     hark_mixed_watch_close(m);
     for (uint32_t number = 0; m->e && number <= m->e->ranks; number++) hark_mixed_forget(m, number);
-    if (m->uv) hark_uv_transport.close(m->uv);
+    if (m->far) m->between->transport->close(m->far);
     if (m->e) hark_shm_transport.close(&m->e->head);
     free(m->peers);
     free(m);
 }
 
-/* The sockets first: their part looks at the whole config. */
+/* What is between hosts first: that looks at the whole config. */
 static int open_parts(
     struct mixed *m, const struct hark_transport_config *c, const char *listen, char error[200])
 {
@@ -51,25 +54,23 @@ static int open_parts(
     struct hark_transport *shm;
     struct hark_transport_config part = *c;
     part.address = listen;
-    memset(part.option, 0, sizeof part.option);
-    part.option[0] = c->option[2];
-    part.option[2] = c->option[3];
-    int status = hark_uv_transport.open(&m->uv, &part, error);
+    m->between = hark_mixed_far(c->option[MIXED_BETWEEN]);
+    int status = m->between->open(&m->far, &part, error);
     if (status != HARK_T_OK) return status;
-    hark_uv_keep_no_pointers(m->uv);
     (void)hark_mixed_job(job, c->job, m->host);
     part.job = job;
     part.address = NULL;
-    part.option[0] = c->option[0];
-    part.option[1] = c->option[1];
-    part.option[2] = 0;
+    memset(part.option, 0, sizeof part.option);
+    part.option[0] = c->option[MIXED_RING];
+    part.option[1] = c->option[MIXED_SPIN];
     status = hark_shm_transport.open(&shm, &part, error);
     if (status != HARK_T_OK) return status;
     m->e = (struct end *)(void *)shm;
     m->e->beside = &m->beside;
     m->beside.send = hark_mixed_send;
     shm->ops = &hark_mixed_transport;
-    snprintf(m->address, sizeof m->address, "%s %s", m->host, hark_uv_transport.address(m->uv));
+    snprintf(
+        m->address, sizeof m->address, "%s %s", m->host, m->between->transport->address(m->far));
     status = hark_mixed_watch_open(m);
     /* who was given an address may hear of somebody before being told where that is */
     if (status == HARK_T_OK && c->address) status = hark_mixed_watch_start(m);
@@ -157,7 +158,7 @@ static int renew(struct mixed *m, uint32_t number, uint32_t inc)
     hark_mixed_forget(m, number);
     p->way = WAY_UNKNOWN;
     p->inc = inc;
-    int status = hark_uv_transport.peer(m->uv, end_rank(m->e, number), inc, NULL);
+    int status = m->between->transport->peer(m->far, end_rank(m->e, number), inc, NULL);
     return hark_mixed_after(m, status);
 }
 
@@ -171,7 +172,7 @@ static int is_at(struct mixed *m, uint32_t number, const char *host, const char 
         return bad_address(m, rank, "this incarnation is on another host");
     if (way == WAY_FAR) status = hark_mixed_watch_start(m);
     if (way == WAY_FAR && status == HARK_T_OK)
-        status = hark_mixed_after(m, hark_uv_transport.peer(m->uv, rank, p->inc, where));
+        status = hark_mixed_after(m, m->between->transport->peer(m->far, rank, p->inc, where));
     if (status != HARK_T_OK) return status;
     if (p->way == WAY_UNKNOWN && way == WAY_NEAR && p->first) m->near++;
     p->way = way;
@@ -195,7 +196,7 @@ static int peer(struct hark_transport *t, uint32_t rank, uint32_t inc, const cha
     if (number == e->number || status != HARK_T_OK) return status;
     if (inc > m->peers[number].inc) status = renew(m, number, inc);
     if (where && status == HARK_T_OK) status = is_at(m, number, host, where);
-    if (m->watch.runs && hark_uv_has_work(m->uv)) look_again(m);
+    if (m->watch.runs && far_has_work(m)) look_again(m);
     return status;
 }
 
@@ -207,7 +208,8 @@ static void withdraw(struct hark_transport *t, struct hark_outgoing *o)
         shm_withdraw(t, o);
         return;
     }
-    hark_uv_withdraw(m->uv, o);
+    if (m->between->withdraw) m->between->withdraw(m->far, o);
+    else m->between->transport->withdraw(m->far, o);
     (void)hark_mixed_after(m, HARK_T_OK);
     look_again(m);
 }
@@ -226,7 +228,7 @@ static int behind(const struct hark_transport *t, uint32_t rank)
 static int poll_far(struct mixed *m)
 {
     if (!m->watch.runs) return 0;
-    int count = hark_mixed_after(m, hark_uv_transport.poll(m->uv));
+    int count = hark_mixed_after(m, m->between->transport->poll(m->far));
     if (count > 0) m->e->turn++; /* something was heard */
     if (count > 0) m->hot = HOT;
     else if (m->hot > 0) m->hot--;
@@ -240,8 +242,8 @@ static void look_or_watch(struct mixed *m, bool left_out)
     if (m->near > 0 || m->trouble) look_again(m);
     if (!m->watch.runs) return;
     bool hot = m->hot > 0 && atomic_load(&m->watch.fired);
-    if (left_out || hot || hark_uv_has_work(m->uv)) look_again(m);
-    else hark_mixed_watch_arm(m);
+    if (left_out || hot || far_has_work(m)) look_again(m);
+    else (void)hark_mixed_watch_arm(m);
 }
 
 HARK_COLD int poll_both(struct mixed *m)
@@ -273,14 +275,14 @@ static int poll_end(struct hark_transport *t)
 
 static void run_far(struct mixed *m)
 {
-    (void)hark_mixed_after(m, hark_uv_transport.wait(m->uv, 0)); /* without sleeping */
+    (void)hark_mixed_after(m, m->between->transport->wait(m->far, 0)); /* without sleeping */
 }
 
 /* An answer from another host may come soon after the last frame from there, and to be woken for it
  * takes two switches, to the thread and from there. */
 static void look_a_while(struct mixed *m)
 {
-    for (; m->hot > 0 && !hark_uv_has_work(m->uv) && !shm_has_work(m->e); m->hot--) {
+    for (; m->hot > 0 && !far_has_work(m) && !shm_has_work(m->e); m->hot--) {
         sched_yield();
         run_far(m);
     }
@@ -291,10 +293,9 @@ static void look_a_while(struct mixed *m)
 static bool may_sleep(struct mixed *m)
 {
     bool told = atomic_exchange(&m->watch.look, 0) || atomic_load(&m->watch.fired);
-    if (told || hark_uv_has_work(m->uv)) run_far(m);
+    if (told || far_has_work(m)) run_far(m);
     if (atomic_load(&m->watch.fired)) look_a_while(m);
-    bool may = !hark_uv_has_work(m->uv);
-    if (may) hark_mixed_watch_arm(m);
+    bool may = !far_has_work(m) && hark_mixed_watch_arm(m);
     if (!may || m->near > 0 || m->trouble) look_again(m);
     return may && !m->trouble && !m->go;
 }
@@ -310,7 +311,7 @@ static int wait_end(struct hark_transport *t, int milliseconds)
 static bool apart(struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200])
 {
     struct mixed *m = mixed_of(t);
-    if (hark_uv_transport.apart(m->uv, rank, milliseconds, text)) return true;
+    if (m->between->transport->apart(m->far, rank, milliseconds, text)) return true;
     return t->apart = false;
 }
 
@@ -322,7 +323,7 @@ static void wake(struct hark_transport *t)
 static int drained(struct hark_transport *t)
 {
     struct mixed *m = mixed_of(t);
-    return m->kept == 0 && hark_uv_transport.drained(m->uv);
+    return m->kept == 0 && m->between->transport->drained(m->far);
 }
 
 static void *lend(struct hark_transport *t, uint64_t bytes)
@@ -338,8 +339,14 @@ static void reclaim(struct hark_transport *t, void *at, uint64_t bytes)
 
 /* `strangers` of uv has no place left. */
 static const struct hark_transport_option options[] = {
-    {"ring", 0, 256u << 10, 256u << 20, true, NULL}, {"spin", 1, 1, 100000, false, NULL},
-    {"handshake-ms", 2, 1, 3600000, false, NULL}, {"window", 3, 256u << 10, 1u << 30, false, NULL},
+    {"ring", MIXED_RING, 256u << 10, 256u << 20, true, NULL},
+    {"spin", MIXED_SPIN, 1, 100000, false, NULL},
+    {"handshake-ms", MIXED_HANDSHAKE, 1, 3600000, false, NULL},
+    {"window", MIXED_WINDOW, 256u << 10, 1u << 30, false, NULL},
+    {"between", MIXED_BETWEEN, 1, 1 + HARK_FABRIC, false, hark_mixed_between},
+#if HARK_FABRIC
+    {"provider", MIXED_PROVIDER, 1, HARK_FABRIC_PROVIDERS, false, hark_fabric_providers},
+#endif
     HARK_TRANSPORT_OPTIONS_END};
 
 const struct hark_transport_ops hark_mixed_transport = {

@@ -1,5 +1,5 @@
-/* mixed.h: one transport over two: shared memory between processes of one host, sockets between
- * hosts.
+/* mixed.h: one transport over two: shared memory between processes of one host, and sockets or
+ * libfabric between hosts.
  *
  * An address is "HOST ADDRESS", for example "h3 tcp:10.0.0.3:41234". HOST is one word, 1 .. 15 of
  * [A-Za-z0-9-]: processes that say the same word are on one host and share its /dev/shm. ADDRESS is
@@ -27,8 +27,15 @@
  * A process whose peers may be on other hosts (it has config.address, or was told of such a peer)
  * has a thread more. It sleeps until something comes from other hosts, and wakes who is in wait().
  *
+ * Between hosts it is sockets (uv.h), or libfabric (fabric.h) where option[4] says so; for all of a
+ * job the same. Then ADDRESS is one of fabric.h, config.address still says "HOST tcp:NUMERIC:0", of
+ * which the provider gets NUMERIC, config.encrypts is refused, and what is said of sockets above
+ * holds for what the provider uses.
+ *
  * option[0], [1]: as option[0], [1] of shm.h (ring, spin). option[2]: as option[0] of uv.h, up to
- * 3600000 (handshake-ms). option[3]: as option[2] of uv.h (window).
+ * 3600000 (handshake-ms). option[3]: as option[2] of uv.h or option[1] of fabric.h (window).
+ * option[4]: 0 or 1: sockets, 2: libfabric (between). option[5]: as option[0] of fabric.h
+ * (provider).
  */
 #ifndef HARK_TRANSPORTS_MIXED_H
 #define HARK_TRANSPORTS_MIXED_H
@@ -36,5 +43,10 @@
 #include "hark/transport.h"
 
 extern const struct hark_transport_ops hark_mixed_transport;
+
+/* NULL, or which of these options do not fit each other, in words. */
+const char *hark_mixed_bad_options(const uint64_t option[HARK_TRANSPORT_OPTIONS]);
+/* With these options it can encrypt what leaves a host. */
+bool hark_mixed_encrypts(const uint64_t option[HARK_TRANSPORT_OPTIONS]);
 
 #endif

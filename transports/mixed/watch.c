@@ -18,7 +18,7 @@
 
 #include "../../src/store/descriptor.h"
 
-enum { SOCKETS, TIMER };
+enum { FAR, TIMER };
 
 static void *watches(void *argument)
 {
@@ -30,7 +30,7 @@ static void *watches(void *argument)
         if (atomic_load(&w->quit)) return NULL;
         if (count < 0 && errno == EINTR) continue;
         for (int i = 0; i < count; i++)
-            if (event[i].data.u32 == SOCKETS) atomic_store(&w->fired, 1);
+            if (event[i].data.u32 == FAR) atomic_store(&w->fired, 1);
         atomic_store(&w->look, 1);
         hark_shm_transport.wake(&m->e->head);
         if (count < 0) return NULL; /* somebody has closed what is not his */
@@ -46,14 +46,15 @@ static int add(const struct watch *w, int fd, uint32_t which, uint32_t events)
 int hark_mixed_watch_open(struct mixed *m)
 {
     struct watch *w = &m->watch;
+    const int fd = m->between->descriptor(m->far);
     w->timer = -1;
     w->epoll = hark_descriptor_above(epoll_create1(EPOLL_CLOEXEC));
     if (w->epoll >= 0)
         w->timer =
             hark_descriptor_above(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     if (w->timer < 0 || add(w, w->timer, TIMER, EPOLLIN | EPOLLET) != 0 ||
-        add(w, hark_uv_backend(m->uv), SOCKETS, 0) != 0)
-        return hark_mixed_failed(m, "cannot watch sockets", errno);
+        (fd >= 0 && add(w, fd, FAR, 0) != 0))
+        return hark_mixed_failed(m, "cannot watch for other hosts", errno);
     return HARK_T_OK;
 }
 
@@ -80,17 +81,19 @@ static void set_timer(const struct watch *w, struct timespec after)
     (void)timerfd_settime(w->timer, 0, &time, NULL);
 }
 
-void hark_mixed_watch_arm(struct mixed *m)
+bool hark_mixed_watch_arm(struct mixed *m)
 {
     struct watch *w = &m->watch;
-    int milliseconds = hark_uv_timeout(m->uv);
+    const int fd = m->between->descriptor(m->far);
+    int milliseconds = m->between->timeout(m->far);
     if (milliseconds == 0) look_again(m);
     if (milliseconds > 0)
         set_timer(w, (struct timespec){milliseconds / 1000, milliseconds % 1000 * 1000000});
-    if (!atomic_load(&w->fired)) return;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data = {.u32 = SOCKETS}};
+    if (fd < 0 || !atomic_load(&w->fired)) return milliseconds != 0;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data = {.u32 = FAR}};
     atomic_store(&w->fired, 0);
-    (void)epoll_ctl(w->epoll, EPOLL_CTL_MOD, hark_uv_backend(m->uv), &event);
+    (void)epoll_ctl(w->epoll, EPOLL_CTL_MOD, fd, &event);
+    return milliseconds != 0;
 }
 
 void hark_mixed_watch_close(struct mixed *m)
