@@ -363,6 +363,7 @@ void hark_sup_copies_undo(struct supervisor *s, const uint8_t *member)
         for (uint32_t r = 0; r < s->o->ranks; r++)
             if (member[r]) put_undone(&m, s, r, s->child[r].checkpoint);
         hark_sup_host_say(&s->host[i], &m);
+        s->host[i].undone_at = s->host[i].session.said;
     }
     for (uint32_t r = 0; s->holdings && r < s->o->ranks; r++)
         if (member[r]) forget_above(&s->holdings[r], s->child[r].checkpoint);

@@ -85,13 +85,6 @@ static void look_at_cut(struct host *h, uint64_t now)
         h->name, h->cut_why, (double)(dead - now) / 1e9);
 }
 
-static void look_at_missed(struct host *h)
-{
-    if (h->undone_at == 0 || h->session.confirmed < h->undone_at) return;
-    h->undone_at = 0;
-    hark_sup_missed_done(h);
-}
-
 void hark_sup_hosts_look(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
@@ -110,7 +103,7 @@ void hark_sup_hosts_look(uv_timer_t *timer)
             hark_sup_host_lost_quietly(h);
         } else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);
         else if (!h->lost && s->phase == RUNNING) look_at_cut(h, now);
-        look_at_missed(h);
+        hark_sup_missed_look(h);
     }
     hark_sup_waves_look(s);
     hark_sup_flush_watch(s);

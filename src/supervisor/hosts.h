@@ -74,7 +74,9 @@ void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member); /* they 
 /* Images of the rank behind that one, as the host lists them, are of another past; UINT64_MAX: none
  */
 uint64_t hark_sup_missed(const struct host *h, uint32_t rank);
-void hark_sup_missed_done(struct host *h); /* it has dropped these images */
+void hark_sup_missed_look(struct host *h); /* has it dropped these images? */
+/* Before a checkpoint is decided, which may bear the number of one that was undone. */
+void hark_sup_missed_settle(struct supervisor *s);
 /* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
 uint64_t hark_sup_missed_lease(const struct supervisor *s);
 void hark_sup_missed_close(struct supervisor *s, bool all_ended);

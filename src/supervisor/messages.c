@@ -68,6 +68,7 @@ static void persist(struct child *c, const struct hark_fact *fact)
 {
     struct supervisor *s = c->s;
     HARK_POINT("fact", HARK_TRACE_SUPERVISOR);
+    if (fact->kind == HARK_FACT_WAVE) hark_sup_missed_settle(s);
     int status = hark_keeper_fact(s->keeper, fact);
     HARK_POINT("noted", HARK_TRACE_SUPERVISOR);
     const bool decided = status == HARK_KEEPER_OK && fact->kind == HARK_FACT_WAVE;

@@ -4,7 +4,8 @@
  * Numbers of checkpoints that are undone are given again. A host that was away then, dead or not
  * used by a run, may still have an image of such a number, which is whole and of another past. So
  * it is written down, in the store, beside the record, before an image of that number can be
- * decided again: the file `missed`, with lines
+ * decided again. A host that lives is told (UNDO), and may die before it hears it: until it has
+ * confirmed that, it has missed it too. The file is `missed`, with lines
  *
  *     host NAME                 has ever had images of this job
  *     undo NAME RANK CHECKPOINT its images of the rank behind that checkpoint are of another past
@@ -24,6 +25,7 @@ struct known {
     char name[HARK_HOST_NAME];
     const struct host *host; /* of this run; NULL: it is not used */
     uint64_t *above;         /* of each rank; UINT64_MAX: nothing was missed */
+    bool in_file, not_yet;   /* the file says some of that; does not say all of it */
 };
 
 struct hark_missed {
@@ -74,6 +76,7 @@ static bool read_line(const struct supervisor *s, struct hark_missed *m, const c
         return true; /* what a newer one may write more */
     k = add(s, m, name);
     if (k && checkpoint < k->above[rank]) k->above[rank] = checkpoint;
+    if (k) k->in_file = true;
     return k != NULL;
 }
 
@@ -118,8 +121,20 @@ static bool write_all(const struct supervisor *s)
     return ok;
 }
 
+static bool misses_some(const struct supervisor *s, const struct known *k)
+{
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (k->above[r] != UINT64_MAX) return true;
+    return false;
+}
+
 static void keep(struct supervisor *s)
 {
+    for (uint32_t i = 0; i < s->missed->count; i++) {
+        struct known *k = &s->missed->known[i];
+        k->in_file = misses_some(s, k);
+        k->not_yet = false;
+    }
     if (write_all(s)) return;
     hark_sup_say(
         "store %s: cannot write down which hosts are away: %s; do not use their disks when "
@@ -149,15 +164,25 @@ void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member)
     bool changed = false;
     for (uint32_t i = 0; s->missed && s->holdings && i < s->missed->count; i++) {
         struct known *k = &s->missed->known[i];
-        if (k->host && !k->host->lost) continue; /* it is told */
+        const bool told = k->host && !k->host->lost;
         for (uint32_t r = 0; r < s->o->ranks; r++) {
             const uint64_t checkpoint = s->child[r].checkpoint;
             if (!member[r] || checkpoint >= k->above[r]) continue;
             k->above[r] = checkpoint;
-            changed = true;
+            k->not_yet = true;
+            changed |= !told;
         }
     }
     if (changed) keep(s);
+}
+
+void hark_sup_missed_settle(struct supervisor *s)
+{
+    bool some = false;
+    for (uint32_t i = 0; s->missed && i < s->o->hosts; i++) hark_sup_missed_look(&s->host[i]);
+    for (uint32_t i = 0; s->missed && i < s->missed->count; i++)
+        some |= s->missed->known[i].not_yet;
+    if (some) keep(s);
 }
 
 uint64_t hark_sup_missed(const struct host *h, uint32_t rank)
@@ -166,15 +191,14 @@ uint64_t hark_sup_missed(const struct host *h, uint32_t rank)
     return k ? k->above[rank] : UINT64_MAX;
 }
 
-void hark_sup_missed_done(struct host *h)
+void hark_sup_missed_look(struct host *h)
 {
+    if (h->undone_at == 0 || h->session.confirmed < h->undone_at) return;
     struct known *k = h->s->missed ? find(h->s->missed, h->name) : NULL;
-    bool changed = false;
-    for (uint32_t r = 0; k && r < h->s->o->ranks; r++) {
-        changed |= k->above[r] != UINT64_MAX;
-        k->above[r] = UINT64_MAX;
-    }
-    if (changed) keep(h->s);
+    h->undone_at = 0;
+    for (uint32_t r = 0; k && r < h->s->o->ranks; r++) k->above[r] = UINT64_MAX;
+    if (k) k->not_yet = false;
+    if (k && k->in_file) keep(h->s);
 }
 
 uint64_t hark_sup_missed_lease(const struct supervisor *s)

@@ -155,6 +155,27 @@ resume 0 --protocol coordinated
 is 'another past: resumed' "0 $(cat right)" "$? $(cat out)"
 holds 'another past: it is forgotten when it is dropped' sh -c '! grep -q ^undo "$1"' sh "$shared/store/missed"
 
+# The same of a host that is said to be lost after the others have gone back: it was told, and has not heard it.
+begin 'h1 slots=2\nh2 slots=2\nh[3-4]\n' --spares 2 --store "$shared/store" --protocol coordinated --interval 700ms --host-copies 4
+second() { [ "$(last 2 h4)" -ge 2 ] 2>/dev/null; }
+holds 'not heard: it runs' until_true 20 second
+wall h2 h3 # no checkpoint is decided from now on: one copy does not come
+waits() { stale=$(last 2 h4) && [ "$(last 2 h3)" -lt "$stale" ] && [ "$(last 2 h2)" = "$stale" ] && [ "$(last 3 h4)" = "$stale" ]; }
+holds 'not heard: one waits' until_true 20 waits
+power_cut h2
+sleep 1 # h2 is taken for dead first then; else this tests what the one above does
+power_cut h4
+holds 'not heard: both die' until_true 20 says '^hark: host h4 died'
+again() { [ "$( (names 2 h1; names 2 h3) | grep -cx "$stale")" = 2 ] && grep -q "^undo h4 2 $((stale - 1))$" "$shared/store/missed"; }
+holds 'not heard: its number is given again, and it is written down' until_true 20 again
+on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
+wait $run
+power_on h2; power_on h4
+rm -rf "$HARK_HOSTS"/h2/local/hark
+printf 'h1 slots=2\nh4 slots=2\nh[2-3]\n' >"$shared/hosts" # where its image would be the first at hand
+resume 0 --protocol coordinated --spares 2 --host-copies 4 --stall-limit 30s
+is 'not heard: resumed' "0 $(cat right)" "$? $(cat out)"
+
 tested=("$hark" run) words='hark run'
 printf 'h1 rack=\n' >rack
 refused 'rack:1: expected HOST [slots=N] [rack=NAME], found "rack="' -n 2 --hostfile rack --store s -- true
