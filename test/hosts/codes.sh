@@ -106,6 +106,8 @@ begin 'h[1-4] slots=1\nh5\n' --host-code 3+1 --spares 1 --store "$shared/store" 
 holds 'resumed: it runs' until_true 20 decided h3 2 2
 on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
 wait $run
+all_gone() { [ -z "$(for h in h1 h2 h3 h4 h5; do on $h sh -c 'ls -d /tmp/hark-*-h[0-9]* 2>/dev/null'; done)" ]; }
+holds 'resumed: the agents of the run before end' until_true 20 all_gone # one that lives writes to the disk that is lost
 rm -rf "$HARK_HOSTS"/h3/local/hark
 on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
   --interval 50ms --host-timeout 1s --host-code 3+1 --spares 1 --protocol coordinated -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
