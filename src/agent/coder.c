@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define APART_MS 5000 /* a code is not made for so long before it is said */
+
 static void go_on(struct agent *a);
 static bool check(
     struct hark_coder *c, struct hark_generation *g, struct hark_connection *connection);
@@ -99,12 +101,26 @@ static bool keep_piece(void *self, uint64_t offset, const uint8_t *at, size_t le
     return false;
 }
 
+/* Not the first time: a host that dies is soon in no set. But who does not reach each other stays,
+ * no checkpoint is decided then, and the program may not notice. */
+static void note_apart(struct hark_coder *c)
+{
+    char why[HARK_HOST_NAME + 80];
+    const uint64_t now = uv_now(&c->a->loop);
+    if (c->cut[0] == 0) return;
+    snprintf(why, sizeof why, "host %s is not reached from here, or does not answer; %s", c->cut,
+        "checkpoints wait for it");
+    if (c->apart == 0) c->apart = now;
+    else if (now - c->apart >= APART_MS) hark_coder_say_trouble(c, why);
+}
+
 static void parity_done(void *self, bool whole)
 {
     struct hark_generation *g = self;
     struct hark_coder *c = g->coder;
     g->combine = NULL;
     if (!whole) {
+        note_apart(c);
         give_up(c, g);
         return;
     }
@@ -170,6 +186,8 @@ static void finished(struct hark_coder *c, struct hark_generation *g, bool good)
     }
     g->kept = true;
     c->trouble = false;
+    c->apart = 0;
+    c->cut[0] = 0;
     g->check = HARK_CHECK_NOT;
     hark_coder_tell(c->a, g->table.number, g->table.run, HARK_CODED);
     hark_coder_undone(c->a);
@@ -333,6 +351,14 @@ static void go_on(struct agent *a)
     hark_combine_go_on(a->coder);
 }
 
+static void note_cut(struct hark_coder *c, const char *address)
+{
+    for (const struct hark_generation *g = c->generation; g; g = g->next)
+        for (uint32_t h = 0; !g->kept && h < g->table.code.hosts; h++)
+            if (g->address[h] && strcmp(g->address[h], address) == 0)
+                snprintf(c->cut, sizeof c->cut, "%s", g->table.host[h]);
+}
+
 static void cut(struct agent *a, const struct hark_connection *connection, const char *address)
 {
     struct hark_coder *c = a->coder;
@@ -347,6 +373,7 @@ static void cut(struct agent *a, const struct hark_connection *connection, const
             free(x);
         }
     if (c == NULL || address[0] == 0) return;
+    note_cut(c, address);
     hark_combine_cut(c, address);
     hark_rebuild_cut(c, address);
     go_on(a);

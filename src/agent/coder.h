@@ -73,6 +73,8 @@ struct hark_coder {
     struct hark_coder_task *task; /* all that run */
     uint32_t tag;                 /* of the last combine, or rebuild */
     bool trouble;                 /* one could not be kept, and it was said; none has been since */
+    char cut[HARK_HOST_NAME];     /* the host whose connection ended last while one was made */
+    uint64_t apart;               /* uv_now() when one was given up first for that; 0: none since */
     uint32_t failed_rank;         /* of the last rebuild that failed, and was said to */
     uint64_t failed_id;
     /* Checks what this host has of it, if that was not done before; then the asker hears. False: no

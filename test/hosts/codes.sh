@@ -115,6 +115,18 @@ is 'resumed' "0 $(cat right)" "$? $(cat out)"
 holds 'resumed: rebuilt' says 'checkpoint [0-9]* of rank 2 was rebuilt from its code'
 is 'nothing is left of it' '' "$(ls -d "$HARK_HOSTS"/h*/local/hark/*/codes 2>/dev/null)"
 
+# Two hosts of a set whose processes do not talk to each other do not reach each other: the program goes on, without checkpoints.
+steps=1000000
+begin 'h[1-4] slots=1\n' --host-code 3+1
+holds 'apart: it runs' until_true 20 decided h3 2
+wall h2 h3
+holds 'apart: it is said' until_true 40 says 'host h[23]: cannot keep a code: host h[23] is not reached from here, or does not answer; checkpoints wait for it'
+wall_down h2 h3
+before=$(newest h3)
+holds 'apart: not any more' until_true 40 past h3 $((before + 2))
+on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
+wait $run
+
 tested=("$hark" run) words='hark run'
 printf 'h1\nh2\nh3\n' >three
 for text in 3 3+ +1 0+1 3+0 a+1 3+1+1 20+13 ' 3+1' 3+-1; do
