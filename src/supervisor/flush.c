@@ -44,6 +44,7 @@ struct hark_flush {
     bool slow;     /* `next` is, and that was said */
     bool then_end; /* the run ends when it is there */
     bool again;    /* the next one begins when this one is there */
+    bool due;      /* one was given up, of which an image was gone: another one as soon as may be */
 };
 
 /* ---- sets ------------------------------------------------------------------------------------ */
@@ -59,6 +60,12 @@ static void give_up(struct hark_flush *f)
     free_set(&f->next);
     free(f->state);
     f->state = NULL;
+}
+
+static void put_off(struct hark_flush *f)
+{
+    give_up(f);
+    f->due = true;
 }
 
 /* The first part of the rank, or where it would be. */
@@ -204,7 +211,7 @@ static void begin(struct supervisor *s)
 {
     struct hark_flush *f = s->flush;
     f->began = f->moved = hark_sup_now();
-    f->again = f->slow = false;
+    f->again = f->slow = f->due = false;
     f->next = (struct set){.number = ++f->number, .time = (uint64_t)time(NULL)};
     if (!hark_keeper_pack(s->keeper, &f->state, &f->length) || !collect(s, &f->next)) {
         trouble(s, NULL, "no memory for a checkpoint of the whole job");
@@ -215,7 +222,7 @@ static void begin(struct supervisor *s)
         p->done = hark_sup_flush_has(s, p->rank, p->id);
         f->next.missing += !p->done;
         if (p->done || ask(s, p)) continue;
-        give_up(f); /* a host has just died: with the next checkpoint */
+        put_off(f); /* a host has just died */
         return;
     }
     if (f->next.parts && f->next.missing == 0) is_there(s);
@@ -280,12 +287,11 @@ void hark_sup_flushed(
     f->moved = hark_sup_now();
     f->next.missing -= p->done;
     if (status == HARK_FLUSHED_NOT) trouble(s, h->name, line);
-    else if (!p->done) give_up(f); /* it was dropped just then: with the next checkpoint */
+    else if (!p->done) put_off(f); /* it was dropped just then */
     else if (f->next.missing == 0) is_there(s);
 }
 
-/* Not given up: what hangs may go on, and a set that begins anew would hang there too. */
-void hark_sup_flush_watch(struct supervisor *s)
+static void watch_slow(struct supervisor *s)
 {
     struct hark_flush *f = s->flush;
     const uint64_t least = SLOW_NS, interval = s->o->store_interval_ms * UINT64_C(1000000),
@@ -304,11 +310,23 @@ void hark_sup_flush_watch(struct supervisor *s)
                     : "the run goes on, with older checkpoints there");
 }
 
+/* One that hangs is not given up: it may go on, and a set that begins anew would hang there too.
+ * One that was put off begins when all have recovered: who takes no more checkpoints by itself
+ * would wait for it for ever. */
+void hark_sup_flush_watch(struct supervisor *s)
+{
+    const struct hark_flush *f = s->flush;
+    if (f && f->due && f->next.parts == 0 && s->phase == RUNNING && !hark_service_down(core_of(s)))
+        begin(s);
+    watch_slow(s);
+}
+
 void hark_sup_flush_look(struct supervisor *s)
 {
     struct hark_flush *f = s->flush;
     if (f == NULL || s->o->store_interval_ms == 0 || f->next.parts || s->phase != RUNNING) return;
-    if (f->then_end || hark_sup_now() - f->began >= s->o->store_interval_ms * UINT64_C(1000000))
+    if (f->then_end || f->due ||
+        hark_sup_now() - f->began >= s->o->store_interval_ms * UINT64_C(1000000))
         begin(s);
 }
 
@@ -334,7 +352,7 @@ void hark_sup_flush_again(const struct host *lost)
     for (uint32_t i = 0; f && i < f->next.parts; i++) {
         struct part *p = &f->next.part[i];
         if (p->done || p->asked != lost || ask(s, p)) continue;
-        give_up(f); /* with the next checkpoint */
+        put_off(f);
         return;
     }
 }
@@ -352,7 +370,7 @@ void hark_sup_flush_undo(struct supervisor *s, const uint8_t *member)
                 member[x->part[k].rank] && x->part[k].id > s->child[x->part[k].rank].checkpoint;
         if (!undone) continue;
         if (i < f->sets) drop_set(s, i--);
-        else give_up(f);
+        else put_off(f);
     }
 }
 
@@ -362,7 +380,7 @@ void hark_sup_flush_gone(struct supervisor *s, uint32_t rank, uint64_t id)
     for (uint32_t i = 0; f && i < f->sets;) /* it is no state of the job any more */
         if (part_of(&f->set[i], rank, id)) drop_set(s, i);
         else i++;
-    if (f && part_of(&f->next, rank, id)) give_up(f); /* it counts on that one */
+    if (f && part_of(&f->next, rank, id)) put_off(f); /* it counts on that one */
 }
 
 int hark_sup_flush_return(struct supervisor *s, bool recovery, char *text, size_t room)

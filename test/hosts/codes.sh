@@ -115,6 +115,23 @@ is 'resumed' "0 $(cat right)" "$? $(cat out)"
 holds 'resumed: rebuilt' says 'checkpoint [0-9]* of rank 2 was rebuilt from its code'
 is 'nothing is left of it' '' "$(ls -d "$HARK_HOSTS"/h*/local/hark/*/codes 2>/dev/null)"
 
+# The run is to stop, and a host dies while its image goes to the shared store; nobody takes checkpoints by himself.
+for h in h1 h2 h3 h4 h5; do power_on $h; done
+rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark out err
+printf 'h[1-4] slots=1\nh5\n' >"$shared/hosts"
+on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --host-store /local/hark --store "$shared/store" --spares 1 \
+  --host-code 3+1 --store-interval 1h --interval 0 --checkpoint-on USR1 --then-stop --host-timeout 1s --verbose \
+  -- "$examples/heat2d" 2000 3000 >out 2>err </dev/null &
+run=$!
+all_begin() { [ "$(grep -c 'rank [0-3] is process' err)" = 4 ]; }
+holds 'stopped: it runs' until_true 20 all_begin
+on h1 sh -c 'kill -USR1 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+holds 'stopped: its checkpoint is taken' until_true 40 says 'is taken; the run stops'
+power_cut h3
+wait $run
+is 'stopped: status' 75 $?
+is 'stopped: the last checkpoint is in the shared store' 1 "$(ls "$shared/store/flushed/r0" 2>/dev/null | grep -c '^[0-9]')"
+
 # Two hosts of a set whose processes do not talk to each other do not reach each other: the program goes on, without checkpoints.
 steps=1000000
 begin 'h[1-4] slots=1\n' --host-code 3+1
