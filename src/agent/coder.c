@@ -17,6 +17,7 @@
 #define APART_MS 5000 /* a code is not made for so long before it is said */
 
 static void go_on(struct agent *a);
+static void answer_all(struct hark_generation *g);
 static bool check(
     struct hark_coder *c, struct hark_generation *g, struct hark_connection *connection);
 
@@ -49,6 +50,11 @@ static void tell_kept(struct agent *a, const struct hark_coded *g)
 
 static void end_generation(struct hark_coder *c, struct hark_generation *g, bool remove)
 {
+    if (remove) { /* whoever waits for it hears that there is none */
+        g->check = HARK_CHECK_BAD;
+        answer_all(g);
+        hark_rebuild_checked(c, g);
+    }
     if (g->combine) hark_combine_end(c, g->combine);
     hark_combine_forget(c, g);
     hark_generation_end(c, g, remove);
@@ -198,6 +204,7 @@ static void drop(struct hark_coder *c, struct hark_control *m)
     const uint64_t number = hark_control_get64(m), run = hark_control_get64(m);
     struct hark_generation *g = m->bad ? NULL : hark_generation_find(c, number, run);
     if (g) end_generation(c, g, true);
+    go_on(c->a);
 }
 
 void hark_coder_serve(struct agent *a, struct hark_control *m)
@@ -237,6 +244,7 @@ void hark_coder_undone(struct agent *a)
         }
         free(table);
     }
+    go_on(a);
 }
 
 /* ---- what other agents ask ------------------------------------------------------------------- */
@@ -279,6 +287,17 @@ static void answer_ask(const struct hark_generation *g, struct hark_connection *
     say(to, &m);
 }
 
+/* Those that wait for what the check finds. */
+static void answer_all(struct hark_generation *g)
+{
+    while (g->asker) {
+        struct hark_asker *x = g->asker;
+        g->asker = x->next;
+        answer_ask(g, x->connection);
+        free(x);
+    }
+}
+
 static void on_ask(struct hark_coder *c, struct hark_connection *from, struct hark_control *m)
 {
     struct hark_control answer;
@@ -319,12 +338,7 @@ static void checked(struct hark_coder *c, struct hark_generation *g, bool good)
 {
     g->check = good ? HARK_CHECK_GOOD : HARK_CHECK_BAD;
     if (!good) hark_coder_tell(c->a, g->table.number, g->table.run, HARK_CODED_GONE);
-    while (g->asker) {
-        struct hark_asker *x = g->asker;
-        g->asker = x->next;
-        answer_ask(g, x->connection);
-        free(x);
-    }
+    answer_all(g);
     hark_rebuild_checked(c, g);
     go_on(c->a);
 }

@@ -182,10 +182,14 @@ void hark_combine_piece(struct hark_coder *c, struct hark_control *m)
     struct hark_combine *x = c->combine;
     while (x && x->tag != tag) x = x->next;
     if (x == NULL || m->bad || host >= x->of.hosts) return;
+    if (!there) { /* who has nothing of it does not know which host of the set it is */
+        x->failed = true;
+        return;
+    }
     struct slot *s = NULL;
     for (uint32_t i = 0; i < AHEAD; i++)
         if (x->slot[i].length && x->slot[i].offset == offset) s = &x->slot[i];
     if (s == NULL || !s->asked[host] || s->came[host]) return;
-    if (!there || length > s->length) x->failed = true;
+    if (length > s->length) x->failed = true;
     else add(x, s, host, at, length);
 }

@@ -46,7 +46,7 @@ LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/agent/libhark_ag
 
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
-    'agent handshake': 0.4, 'agent stream': 0.3, 'agent hostile': 0.8, 'agent names': 0.3, 'agent faults': 0.1, 'agent connection': 1.5, 'agent cut': 3.5, 'agent depot': 1, 'agent flow': 7.5,
+    'agent handshake': 0.4, 'agent stream': 0.3, 'agent hostile': 0.8, 'agent names': 0.3, 'agent faults': 0.1, 'agent connection': 1.5, 'agent cut': 3.5, 'agent depot': 1, 'agent coder': 0.5, 'agent flow': 7.5,
     'agent flood': 3,
     'driver': 0.1, 'stubs': 0.1, 'held': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'quiet': 0.1,
     'janitor': 0.1, 'reduction': 1.5, 'match': 0.4,
@@ -96,7 +96,7 @@ KNOW = (
                            'transport mixed, one host', 'processes on several hosts', *RUNS)),
     ('src/control/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
-    ('src/agent/', ('agent depot', 'agent handshake', 'agent stream', 'agent hostile', 'agent names', 'agent faults', 'agent connection', 'agent cut', 'agent flow', 'agent flood', 'janitor',
+    ('src/agent/', ('agent depot', 'agent coder', 'agent handshake', 'agent stream', 'agent hostile', 'agent names', 'agent faults', 'agent connection', 'agent cut', 'agent flow', 'agent flood', 'janitor',
         'runtime faults', *RUNS)),
     ('src/supervisor/', ('interval', 'clusters', 'output', 'match', 'keeper', 'runtime faults', *RUNS)),
     ('src/process/match', ('match', 'what a replay puts off')),
