@@ -165,7 +165,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     int c, status;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
+    while ((c = hark_cli_next(argc, argv, ":ho:", options)) != -1) {
         if (c == ':' || c == '?') return hark_cli_refused("balance", c, argv);
         if ((status = take(a, c, optarg)) != 0) return status;
     }

@@ -154,7 +154,7 @@ static int parse(int argc, char **argv, struct check_arguments *a)
     int c, status = all ? 0 : bad("no memory");
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while (status == 0 && (c = getopt_long(argc, argv, ":ho:", all, NULL)) != -1)
+    while (status == 0 && (c = hark_cli_next(argc, argv, ":ho:", all)) != -1)
         status = option(a, c, argv);
     free(all);
     a->file = argv + optind;

@@ -146,7 +146,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     int c;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":ho:", options, NULL)) != -1) {
+    while ((c = hark_cli_next(argc, argv, ":ho:", options)) != -1) {
         if (c == 'h') c = (int)count - 2 + 256;
         if (c == 'o') c = (int)count - 1 + 256;
         if (c < 256) return hark_cli_refused("partition", c, argv);

@@ -46,7 +46,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     int c;
     optind = 0;
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+    while ((c = hark_cli_next(argc, argv, ":h", options)) != -1) {
         switch (c) {
         case 'p': a->protocol = optarg; break;
         case 's':

@@ -478,7 +478,7 @@ static int parse_program(
     optind = 0; /* start anew: the dispatcher may have parsed options of its own */
     opterr = 0;
     while (status == 0 && !a->help) {
-        if ((c = getopt_long(count, argv, "+:n:h", all, NULL)) == -1) break;
+        if ((c = hark_cli_next(count, argv, "+:n:h", all)) == -1) break;
         if (!first && c != '?' && c != ':' && !(option_of(c) && option_of(c)->of_program))
             return bad("behind `:` expected only -n, --wdir and --env: other options come before "
                        "the first program");

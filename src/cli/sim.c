@@ -258,7 +258,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     int c, status = all ? 0 : bad("no memory");
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while (status == 0 && (c = getopt_long(argc, argv, ":h", all, NULL)) != -1) {
+    while (status == 0 && (c = hark_cli_next(argc, argv, ":h", all)) != -1) {
         if (c == 'h') c = (int)count - 1 + 256;
         if (c < 256) status = hark_cli_refused("sim", c, argv);
         else if (c >= HARK_CLI_OPTION)

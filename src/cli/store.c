@@ -46,7 +46,7 @@ static int parse(struct arguments *a, int argc, char **argv)
     int c;
     optind = 0; /* start anew: the dispatcher may have parsed options of its own */
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+    while ((c = hark_cli_next(argc, argv, ":h", options)) != -1) {
         if (c == 'h') {
             hark_cli_store_help();
             return -1;

@@ -41,7 +41,7 @@ static int parse(int argc, char **argv, struct arguments *a)
     a->options.to_ms = INFINITY;
     optind = 0; /* start anew: the dispatcher has parsed options of its own */
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+    while ((c = hark_cli_next(argc, argv, ":h", options)) != -1) {
         switch (c) {
         case 's': a->svg = optarg; break;
         case 'f':

@@ -10,7 +10,10 @@
 int hark_cli_bad(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* getopt_long has returned ':', for an option without its value, or '?': says so; 2. */
+/* As getopt_long, but that a long option is to be written out: else the answer is '?'. */
+struct option;
+int hark_cli_next(int argc, char *const *argv, const char *short_ones, const struct option *all);
+/* It has returned ':', for an option without its value, or '?': says so; 2. */
 int hark_cli_refused(const char *command, int c, char *const *argv);
 
 /* Digits only, at most `most`; *end is behind them. */

@@ -284,6 +284,23 @@ static void options(void **state)
 #endif
 }
 
+static void names_of_options(void **state)
+{
+    EXPECT("hark run: --n: no such option, expected -n", "run", "--n", "-n", "2", "--", "true");
+    EXPECT("hark run: --n: no such option, expected -n", "run", "--n=4", "--", "true");
+    EXPECT("hark run: --no-dig: no such option, expected its whole name, --no-digest", "run",
+        "--no-dig", "--", "true");
+    EXPECT("hark run: --spil: no such option, expected its whole name, --spill", "run", "--spil",
+        "x", "--", "true");
+    EXPECT("hark run: --protoco: no such option, expected its whole name, --protocol", "run",
+        "--protoco=hydee", "--", "true");
+    EXPECT(
+        "hark run: --no-digest takes no value, found \"4\"", "run", "--no-digest=4", "--", "true");
+    EXPECT("hark run: --nonsense=4: no such option, see `hark help run`", "run", "--nonsense=4",
+        "--", "true");
+    EXPECT("hark run: --store needs a value", "run", "--store");
+}
+
 static void a_store_of_another_job(void **state)
 {
     struct run *r = *state;
@@ -383,7 +400,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values),
         TEST(names), TEST(clusters), TEST(kills), TEST(multicasts), TEST(files), TEST(options),
-        TEST(a_store_of_another_job), TEST(a_store_of_another_hydee), TEST(a_store_of_another_team),
-        TEST(a_store_of_another_number_of_copies), TEST(help)};
+        TEST(names_of_options), TEST(a_store_of_another_job), TEST(a_store_of_another_hydee),
+        TEST(a_store_of_another_team), TEST(a_store_of_another_number_of_copies), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
