@@ -57,6 +57,7 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     const void *pending;
     uint32_t length;
     fflush(NULL);
+    hark_interval_tried(hark_process_now());
     hark_app.wanted_since = false;
     if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
     const double latest = hark_wtime_latest();

@@ -10,6 +10,7 @@
 
 static struct {
     uint64_t since, ns; /* ns: the present interval; 0: none */
+    uint64_t tried;     /* when an image was taken last, whatever came of it; 0: never */
     uint64_t cost[LAST];
     unsigned costs;
 } at;
@@ -36,6 +37,7 @@ void hark_interval_begin(uint64_t now)
     uint64_t before = figure(&P.slot->interval_ns); /* of the earlier incarnation, which may have
                                                        known a cost */
     at.since = now;
+    at.tried = 0;
     at.costs = 0;
     use(P.setup.mtbf_ms && before ? before : P.setup.interval_ms * 1000000u);
 }
@@ -67,8 +69,13 @@ void hark_interval_committed(uint64_t now)
     if (most) use((uint64_t)hark_daly((double)most, (double)P.setup.mtbf_ms * 1e6));
 }
 
+void hark_interval_tried(uint64_t now)
+{
+    at.tried = now;
+}
+
 bool hark_interval_over(uint64_t now)
 {
     if (P.setup.mtbf_ms == 0 && P.setup.interval_ms == 1) return true;
-    return at.ns && now - at.since >= at.ns;
+    return at.ns && now - at.since >= at.ns && now - at.tried >= at.ns;
 }

@@ -14,6 +14,9 @@ double hark_daly(double cost, double mtbf);
 void hark_interval_begin(uint64_t now);
 /* A checkpoint was committed: its cost goes into the figures, and into the next interval. */
 void hark_interval_committed(uint64_t now);
+/* An image is taken. If it can not be written, as while a disk is full, the next one is tried an
+ * interval later: each try costs as much as a checkpoint. */
+void hark_interval_tried(uint64_t now);
 bool hark_interval_over(uint64_t now);
 
 #endif

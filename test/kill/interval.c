@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -89,9 +90,30 @@ static void as_the_cost_says(void **state)
     }
 }
 
+/* An image that can not be written is tried again an interval later, not at each call: here none is
+ * brought to the disk. */
+static void none_is_durable(void **state)
+{
+    struct run *r = *state;
+    char laps[24], word[40];
+    double tried = 0;
+    snprintf(word, sizeof word, "0:1:refuse=%d", SYS_fsync);
+    for (uint64_t count = 20000; tried < 3; count *= 2) {
+        char begun[600];
+        snprintf(begun, sizeof begun, "%s/did-2", r->place);
+        unlink(begun);
+        snprintf(laps, sizeof laps, "%" PRIu64, count);
+        run_with(r, "50ms", laps, word);
+        tried = figure(r, "troubles");
+        assert_true(tried <= figure(r, "elapsed_ms") / 50 + 1);
+        assert_true(figure(r, "checkpoints") == 0);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(as_given), TEST(as_the_cost_says)};
+    const struct CMUnitTest tests[] = {
+        TEST(as_given), TEST(as_the_cost_says), TEST(none_is_durable)};
     return cmocka_run_group_tests_name("interval of runs", tests, NULL, NULL);
 }
