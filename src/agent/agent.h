@@ -76,8 +76,8 @@
  *               the images are to be protected by a code
  *     COMBINE   the same generation, with all lengths: parities are to be made
  *     UNCODE    number u64, run u64: that generation is not needed, or can not be made
- *     END       files u32, finished u32: kills all, sends its files if that is 1, cleans up (its
- *               own store too if the job has finished), and says DONE
+ *     END       files u32, over u32: kills all, sends its files if that is 1, cleans up (its
+ *               own store too if that is 1), and says DONE
  *   agent -> agent
  *     PUT       rank u32, id u64, round u32, offset u64, length u64, bytes: a piece of an image
  *               of that length

@@ -3,15 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../control/transports.h"
 #include "hark/store.h"
+
+#define LOCK_MS 3000
 
 /* Variables that say where a process is, not what it is to do: the host's own stay. */
 static bool of_host(const char *variable)
@@ -102,6 +107,29 @@ static bool open_shared(struct agent *a, char error[256])
     return (a->store_path && a->store_fd >= 0) || fails(error, "store", a->job.store, errno);
 }
 
+/* Where hosts see the same directory none has a copy of its own, and they would overwrite each
+ * other's codes. Held until all is clean, so an agent of an earlier run may have it for a moment.
+ * Some file systems lock nothing: there it is not noticed. */
+static bool is_ours(struct agent *a, char error[256])
+{
+    char file[PATH_MAX];
+    snprintf(file, sizeof file, "%s/lock", a->store_path);
+    a->lock_fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (a->lock_fd < 0) return fails(error, "host store", a->store_path, errno);
+    for (int waited = 0; flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0; waited += 50) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return true;
+        if (waited >= LOCK_MS) {
+            snprintf(error, 256,
+                "host store %.100s: another host of the job has it too; expected a disk of each "
+                "host: for a directory that hosts share there is --store",
+                a->job.host_store);
+            return false;
+        }
+        (void)poll(NULL, 0, 50); /* flock can not wait for a limited time */
+    }
+    return true;
+}
+
 /* Each job has a directory of its own in it. */
 static bool open_own(struct agent *a, char error[256])
 {
@@ -116,6 +144,7 @@ static bool open_own(struct agent *a, char error[256])
         return false;
     a->store_fd = open(a->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (a->store_fd < 0) return fails(error, "host store", a->store_path, errno);
+    if (!is_ours(a, error)) return false;
     if (a->job.shared && !is_shared(a, error)) return false;
     if (!hark_shared_open(a)) return fails(error, "store", a->job.store, ENOMEM);
     return hark_coder_open(a, error) && hark_depot_open(a, error);
@@ -152,10 +181,10 @@ int hark_agent_journal(struct hosted *h)
     return h->journal < 0 ? errno : 0;
 }
 
-void hark_agent_clear(struct agent *a, bool finished)
+void hark_agent_clear(struct agent *a, bool over)
 {
     hark_depot_close(a);
-    hark_coder_close(a, finished);
+    hark_coder_close(a, over);
     hark_agent_files_end(a);
     hark_shared_close(a);
     for (uint32_t i = 0; a->hosted && i < a->count; i++) {
@@ -175,7 +204,8 @@ void hark_agent_clear(struct agent *a, bool finished)
         hark_janitor_dismiss(&a->janitor);
     }
     if (a->store) a->store->ops->close(a->store);
-    if (a->store && finished) hark_remove_tree(a->store_path);
+    if (a->store && over) hark_remove_tree(a->store_path);
+    if (a->lock_fd >= 0) close(a->lock_fd);
     free(a->store_path);
     a->store_path = NULL;
     a->store = NULL;
@@ -186,6 +216,6 @@ void hark_agent_clear(struct agent *a, bool finished)
     a->told = NULL;
     a->spill = NULL;
     a->board = NULL;
-    a->board_fd = a->store_fd = -1;
+    a->board_fd = a->store_fd = a->lock_fd = -1;
     a->count = 0;
 }

@@ -357,7 +357,7 @@ static void end_on(struct agent *a)
 {
     struct hark_control done;
     if (!hark_agent_files_go_on(a)) return; /* when there is room */
-    hark_agent_clear(a, a->finished);
+    hark_agent_clear(a, a->over);
     hark_control_begin(&done, HARK_A_DONE);
     hark_agent_say(a, &done);
     a->done = true;
@@ -374,11 +374,11 @@ void hark_agent_confirmed(struct agent *a)
 
 static void end(struct agent *a, struct hark_control *m)
 {
-    const bool files = hark_control_get32(m) == 1, finished = hark_control_get32(m) == 1;
+    const bool files = hark_control_get32(m) == 1, over = hark_control_get32(m) == 1;
     if (a->ending) return;
     hark_agent_kill_all(a);
     a->ending = true;
-    a->finished = finished && !m->bad;
+    a->over = over && !m->bad;
     if (files && !m->bad) hark_agent_files_begin(a);
     end_on(a);
 }

@@ -76,13 +76,13 @@ struct agent {
     char *spill; /* this job's part on this host; NULL: none */
     struct hark_janitor janitor;
     struct hark_board *board;
-    struct hark_board_slot *told; /* what the supervisor knows of the board */
-    int board_fd, store_fd;
-    char *store_path;           /* where images are: the job's store, or this host's own */
-    struct hark_store *store;   /* this host's own; NULL: there is none */
-    struct hark_depot *depot;   /* NULL: there is none */
-    struct hark_shared *shared; /* NULL: there is none */
-    struct hark_coder *coder;   /* NULL: there is none */
+    struct hark_board_slot *told;    /* what the supervisor knows of the board */
+    int board_fd, store_fd, lock_fd; /* lock: of the host's own store */
+    char *store_path;                /* where images are: the job's store, or this host's own */
+    struct hark_store *store;        /* this host's own; NULL: there is none */
+    struct hark_depot *depot;        /* NULL: there is none */
+    struct hark_shared *shared;      /* NULL: there is none */
+    struct hark_coder *coder;        /* NULL: there is none */
     /* With it: a message of another agent about codes; a connection was opened, or one has come
      * further; it is cut. */
     void (*coder_message)(struct agent *a, struct hark_connection *from, struct hark_control *m);
@@ -95,8 +95,8 @@ struct agent {
     struct hosted *hosted; /* job.ranks + 1 */
     uint32_t count;
     struct hark_lease lease;
-    bool ending, finished; /* END was said; and that the job has finished */
-    bool done;             /* nothing of the job is left, and it was said */
+    bool ending, over; /* END was said; and that the job is not resumed */
+    bool done;         /* nothing of the job is left, and it was said */
     struct sent_files files;
     int status;
 };
@@ -176,7 +176,7 @@ void hark_agent_files_end(struct agent *a);
 /* place.c */
 bool hark_agent_place(struct agent *a, char error[256]); /* makes what of the job is here */
 int hark_agent_journal(struct hosted *h);                /* opens it; 0 or an errno */
-/* Removes all of it; but its own store only with `finished`. */
-void hark_agent_clear(struct agent *a, bool finished);
+/* Removes all of it; but its own store only if the job is `over`. */
+void hark_agent_clear(struct agent *a, bool over);
 
 #endif

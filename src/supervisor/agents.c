@@ -148,7 +148,8 @@ void hark_sup_agents_close(struct supervisor *s)
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         hark_control_begin(&m, HARK_A_END);
         hark_control_put32(&m, s->o->trace || s->o->record);
-        hark_control_put32(&m, s->phase == FINISHING && !s->signal);
+        /* Without a store that all share it is never resumed. */
+        hark_control_put32(&m, s->o->store == NULL || (s->phase == FINISHING && !s->signal));
         hark_sup_host_say(&s->host[i], &m);
     }
     while (!all_done(s) && !waited_enough(s)) uv_run(&s->loop, UV_RUN_ONCE);

@@ -176,6 +176,26 @@ printf 'h1 slots=2\nh4 slots=2\nh[2-3]\n' >"$shared/hosts" # where its image wou
 resume 0 --protocol coordinated --spares 2 --host-copies 4 --stall-limit 30s
 is 'not heard: resumed' "0 $(cat right)" "$? $(cat out)"
 
+# What can not be resumed leaves nothing on the hosts' disks.
+for h in h1 h2; do power_on $h; done
+on_two() { # the host store; program: of two processes
+  local where=$1; shift
+  on h1 "$hark" run -n 2 --hosts h1,h2 --launcher "$here/on.sh %h" --host-store "$where" --interval 50ms "$@" >out 2>err </dev/null
+}
+rm -rf "$HARK_HOSTS"/h*/local/hark
+on_two /local/hark -- "$examples/heat2d" 256 1000000 & run=$!
+holds 'an interrupted run: it runs' until_true 20 lies_on 1 h1 h2
+on h1 sh -c 'kill -INT $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+wait $run
+is 'an interrupted run: status' 130 $?
+is 'an interrupted run: nothing is left' '' "$(find "$HARK_HOSTS"/h[12]/local/hark -mindepth 1)"
+
+# A directory that hosts share is none of their own.
+on_two "$shared/own" -- "$examples/heat2d" 64 10
+is 'a shared host store: status' 2 $?
+holds 'a shared host store: it is said' says "host store $shared/own: another host of the job has it too; expected a disk of each host"
+is 'a shared host store: nothing is left' '' "$(ls "$shared/own")"
+
 tested=("$hark" run) words='hark run'
 printf 'h1 rack=\n' >rack
 refused 'rack:1: expected HOST [slots=N] [rack=NAME], found "rack="' -n 2 --hostfile rack --store s -- true
