@@ -105,6 +105,8 @@ struct child { /* a process of the job, over all its incarnations */
     uint32_t heard; /* a bit for each line: something has come on it in this turn */
     struct hark_output output[2];
     struct stream stream[2];
+    uint64_t kept_moves, kept_since; /* while output is kept back: what it had done, and since when
+                                        it is busy with something else (hark_sup_awake()) */
     uint64_t asked, answered, asked_position; /* ASK and STABLE: the output up to there is beyond
                                                  recall then */
     uint64_t ahead;    /* what MARK said: bytes of its input that it has read and not used */
@@ -376,6 +378,8 @@ bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that 
 void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a
                                                       signal */
 void hark_sup_output_prepare(struct child *c);     /* all zero before */
+void hark_sup_let_out(struct supervisor *s);       /* from time to time, while it is kept */
+void hark_sup_keep_output(struct supervisor *s);   /* or show it: a recovery has begun, or ended */
 void hark_sup_room(struct supervisor *s); /* there may be room: reads on, and answers marks */
 void hark_sup_marked(struct child *c);    /* answers its MARK */
 void hark_sup_ask(struct child *c);       /* is the output that waits beyond recall? */

@@ -42,7 +42,7 @@ static bool hold(struct hark_output *o, const char *at, size_t length)
 static void release(struct hark_output *o)
 {
     size_t may = o->length;
-    if (o->gated && o->open <= o->shown) may = 0;
+    if (o->kept || (o->gated && o->open <= o->shown)) may = 0;
     else if (o->gated && o->open - o->shown < may) may = (size_t)(o->open - o->shown);
     const char *end = may ? memrchr(o->held, '\n', may) : NULL;
     size_t n = end ? (size_t)(end - o->held) + 1 : may >= HARK_OUTPUT_LINE ? may : 0;
@@ -56,6 +56,12 @@ void hark_output_open(struct hark_output *o, uint64_t position)
 {
     if (position <= o->open) return;
     o->open = position;
+    release(o);
+}
+
+void hark_output_keep(struct hark_output *o, bool kept)
+{
+    o->kept = kept;
     release(o);
 }
 
@@ -86,8 +92,8 @@ void hark_output_position(struct hark_output *o, uint64_t position, const char *
     release(o);
 }
 
-/* All that comes waits for its gate. */
-static void take_gated(struct hark_output *o, const char *at, size_t length)
+/* All that comes waits. */
+static void take_later(struct hark_output *o, const char *at, size_t length)
 {
     if (!hold(o, at, length)) {
         o->lost = true;
@@ -106,8 +112,8 @@ void hark_output_take(struct hark_output *o, const char *at, size_t length)
     if (again >= length) return;
     at += again;
     length -= (size_t)again;
-    if (o->gated) {
-        take_gated(o, at, length);
+    if (o->gated || o->kept) {
+        take_later(o, at, length);
         return;
     }
     const char *end = memrchr(at, '\n', length);
@@ -129,6 +135,12 @@ void hark_output_end(struct hark_output *o)
     size_t length = o->length;
     o->length = 0;
     show(o, o->held, length);
+}
+
+void hark_output_drop(struct hark_output *o)
+{
+    if (o->kept) o->length = 0;
+    hark_output_end(o);
 }
 
 void hark_output_free(struct hark_output *o)

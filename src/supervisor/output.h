@@ -3,7 +3,8 @@
  * A process's output has positions that belong to its execution, not to its incarnation: one that
  * goes back prints again what it had printed, and what was shown already is not shown again. Whole
  * lines are shown; the rest waits for its end. Behind a gate they also wait until they are beyond
- * recall: until no failure can bring about another execution than the one that printed them.
+ * recall: until no failure can bring about another execution than the one that printed them. And
+ * they may be kept back as a whole for a while.
  */
 #ifndef HARK_SUPERVISOR_OUTPUT_H
 #define HARK_SUPERVISOR_OUTPUT_H
@@ -24,6 +25,7 @@ struct hark_output {
                    */
     bool lost;    /* no memory: bytes were shown without waiting for their line's end */
     bool gated;   /* only what is before `open` may be shown */
+    bool kept;    /* nothing is shown now */
     uint64_t open;
     /* `end`: the position behind the last byte */
     void (*write)(void *self, const char *at, size_t length, uint64_t end);
@@ -41,10 +43,14 @@ void hark_output_position(
     struct hark_output *o, uint64_t position, const char *text, size_t length);
 /* Behind a gate: what is before `position` is beyond recall, now and for ever. */
 void hark_output_open(struct hark_output *o, uint64_t position);
+/* From now on nothing is shown, or again what may be. */
+void hark_output_keep(struct hark_output *o, bool kept);
 /* It printed `length` bytes. */
 void hark_output_take(struct hark_output *o, const char *at, size_t length);
 /* No more will come: shows what is held. */
 void hark_output_end(struct hark_output *o);
+/* The same, but what is kept back is not shown any more. */
+void hark_output_drop(struct hark_output *o);
 void hark_output_free(struct hark_output *o);
 
 #endif

@@ -97,6 +97,7 @@ void hark_sup_check_quiescence(uv_timer_t *timer)
     if (s->phase != RUNNING || s->signal) return;
     hark_sup_look_for_store(s);
     hark_sup_hurry(s);
+    hark_sup_let_out(s);
     bool still = add_up(s, &sum), awake = only_awake(s, &sum, still, now);
     if (s->quiet_said && !still) {
         s->look_since = now;

@@ -133,6 +133,7 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
  * again. */
 static void announce_back(struct supervisor *s, const uint8_t *member)
 {
+    hark_sup_keep_output(s);
     hark_sup_waves_drop(s, member);
     hark_sup_copies_undo(s, member);
     for (uint32_t r = 0; r < s->o->ranks; r++) {
@@ -193,6 +194,7 @@ void hark_sup_recovered(struct supervisor *s)
 {
     struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
     char ranks[200];
+    hark_sup_keep_output(s);
     if (hark_service_down(core_of(s))) return;
     if (r && r->over == 0) {
         r->over = hark_sup_now();
@@ -222,6 +224,7 @@ static bool resume(struct supervisor *s)
         ok = false;
     }
     if (ok) hark_sup_copies_undo(s, member);
+    if (ok) hark_sup_keep_output(s);
     if (ok) hark_sup_trace_failed(s);
     if (ok) hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0));
     free(member);

@@ -15,7 +15,8 @@
 #include "hark/parts/mem.h"
 
 #define PENDING_MOST (4u << 20) /* of one process: what an image takes */
-#define PATIENCE_MS  3000       /* for the reader, when a signal has ended the job */
+#define KEPT_NS      UINT64_C(1000000000)
+#define PATIENCE_MS  3000 /* for the reader, when a signal has ended the job */
 
 static uint32_t stream_number(const struct child *c, int kind)
 {
@@ -62,6 +63,38 @@ void hark_sup_output_prepare(struct child *c)
      * after one that is lost with it would be of an execution that never was. Not so stderr: what
      * it says of its end must be seen. */
     c->output[0].gated = c->s->o->protocol->unstable && c->rank != HARK_RECOVERY;
+}
+
+/* A process that begins again may turn out to do something else than before, which is known at the
+ * latest when the recovery can not end. Until it has ended nobody's output is shown, or it might be
+ * that of an execution in which messages were never sent that others have received. Where the gate
+ * is, nothing is shown anyway that others do not know all of. */
+void hark_sup_keep_output(struct supervisor *s)
+{
+    const bool kept = hark_service_down(core_of(s)) != 0 && !s->o->protocol->unstable;
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (s->child[r].output[0].kept != kept) hark_output_keep(&s->child[r].output[0], kept);
+}
+
+/* But one that is busy with something else than messages may wait for an answer to what it has
+ * printed, as in a conversation. It finds out nothing more about its execution meanwhile. */
+void hark_sup_let_out(struct supervisor *s)
+{
+    const uint64_t now = hark_sup_awake();
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        struct child *c = &s->child[r];
+        struct hark_output *o = &c->output[0];
+        const struct hark_board_slot *slot = hark_sup_slot(c);
+        const uint64_t moves = slot->frames_out + slot->frames_in + slot->messages +
+                               slot->deliveries + slot->replayed + slot->suppressed;
+        if (!o->kept || o->length == 0 || slot->state != HARK_B_BUSY || moves != c->kept_moves)
+            c->kept_since = now;
+        c->kept_moves = moves;
+        if (now - c->kept_since < KEPT_NS) continue;
+        c->kept_since = now;
+        hark_output_keep(o, false);
+        o->kept = true;
+    }
 }
 
 /* ---- back-pressure --------------------------------------------------------------------------- */
@@ -260,7 +293,9 @@ static void lose_patience(uv_timer_t *timer)
 void hark_sup_outlets_close(struct supervisor *s)
 {
     for (uint32_t i = 0; i < s->count; i++)
-        for (int k = 0; k < 2; k++) hark_output_end(&s->child[i].output[k]);
+        for (int k = 0; k < 2; k++)
+            if (s->diverged) hark_output_drop(&s->child[i].output[k]);
+            else hark_output_end(&s->child[i].output[k]);
     uv_prepare_stop(&s->turn);
     uv_timer_stop(&s->quiescence);
     uv_timer_stop(&s->planned_kill);

@@ -57,6 +57,8 @@ is 'one rack is left: it is said once' 1 "$(grep -c 'all hosts that live are in 
 begin 'h1 slots=1 rack=a\nh2 slots=1 rack=a\nh[3-4] slots=1 rack=b\n'
 holds 'one host of each rack: it runs' until_true 20 lies_on 1 h2 h4
 holds 'one host of each rack: copies of h3' until_true 20 lies_on 2 h2 h3
+several() { [ "$(names "$1" "$2" | sort -n | tail -n 1)" -ge 3 ] 2>/dev/null; } # so logs do not reach back to the beginning
+holds 'one host of each rack: several checkpoints' until_true 20 several 2 h3
 power_cut h2; power_cut h3 # rank 2 has an image there and there, rank 1 not
 wait $run
 is 'both holders of an image die: status' 1 $?

@@ -278,6 +278,28 @@ static void tags_are_whole(void **state)
     free(expected);
 }
 
+/* What is kept back is shown when that is over, in its order, or never. */
+static void kept_back(void **state)
+{
+    struct hark_output *o = *state;
+    take(o, "one\ntw");
+    hark_output_keep(o, true);
+    take(o, "o\nthree\nfo");
+    assert_string_equal(shown(o), "one\n");
+    hark_output_begin(o, false); /* it goes back, and prints the same until it knows better */
+    take(o, "one\ntwo\n3\n");
+    assert_string_equal(shown(o), "one\n");
+    hark_output_keep(o, false);
+    assert_string_equal(shown(o), "one\ntwo\n3\n");
+    take(o, "fou");
+    hark_output_keep(o, true);
+    take(o, "r\nfive\n");
+    hark_output_drop(o);
+    assert_string_equal(shown(o), "one\ntwo\n3\n");
+    hark_output_keep(o, false);
+    assert_string_equal(shown(o), "one\ntwo\n3\n");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -285,7 +307,7 @@ int main(void)
         TEST(again_from_the_beginning), TEST(again_from_an_image), TEST(an_image_within_a_line),
         TEST(a_void_piece_is_forgotten), TEST(back_twice), TEST(goes_on_with_an_earlier_run),
         TEST(what_was_pending_is_in_the_image), TEST(what_was_pending_has_been_shown_since),
-        TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate),
+        TEST(a_resumed_run_goes_back_further), TEST(behind_a_gate), TEST(kept_back),
         cmocka_unit_test(a_stuck_outlet_is_given_up), cmocka_unit_test(tags_are_whole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
