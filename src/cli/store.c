@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "../json.h"
 #include "../supervisor/inventory.h"
 #include "values.h"
 
@@ -111,7 +112,8 @@ static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32
     printf("  %-6" PRIu32, rank);
     if (v->keeper)
         printf(" %-11" PRIu32, hark_service_incarnation(hark_keeper_core(v->keeper), rank));
-    if (have <= 0) printf(" %s", have < 0 ? v->images->error : "none");
+    if (have <= 0)
+        printf(" %s", have < 0 ? v->images->error : v->host_store ? "on its hosts" : "none");
     if (json)
         fprintf(json, "%s\n    {\"rank\": %" PRIu32 ", \"checkpoints\": [", rank ? "," : "", rank);
     for (int i = 0; i < have && i < IDS_MAX; i++) {
@@ -137,6 +139,15 @@ static void one_rank(const struct arguments *a, struct hark_inventory *v, uint32
 }
 
 /* ---- the job --------------------------------------------------------------------------------- */
+
+static void say_hosts(const struct hark_inventory *v)
+{
+    printf("Its checkpoints are on its hosts' own disks, below %s (--host-store), and are not read "
+           "from here",
+        v->host_store);
+    if (v->hosts && v->hosts[0]) printf(": %s", v->hosts);
+    putchar('\n');
+}
 
 static void head(const struct arguments *a, const struct hark_inventory *v, const char *error)
 {
@@ -168,7 +179,8 @@ static bool say_restart(const struct hark_inventory *v)
         printf("  rank %" PRIu32, r);
         for (uint32_t mate = r + 1; mate < v->ranks; mate++)
             if (hark_service_mates(core, mate, r)) printf(" %" PRIu32, mate);
-        if (r == lost) puts(": can not go on, no checkpoint is whole");
+        if (r == lost && v->host_store) puts(": from what its hosts have");
+        else if (r == lost) puts(": can not go on, no checkpoint is whole");
         else if (from)
             printf(": from checkpoint %" PRIu64 "%s\n", from,
                 v->fell_back && v->fell_back[r] ? ", a newer one is damaged" : "");
@@ -177,6 +189,23 @@ static bool say_restart(const struct hark_inventory *v)
                 v->fell_back && v->fell_back[r] ? ", for its checkpoints are damaged" : "");
     }
     return lost == UINT32_MAX;
+}
+
+static void put_end(const struct arguments *a, const struct hark_inventory *v,
+    const struct figures *sum, FILE *json)
+{
+    const bool unknown = v->host_store && v->keeper && !v->finished && !sum->resumable;
+    if (json == NULL) return;
+    if (a->verify)
+        fprintf(json, ", \"damaged\": %" PRIu64 ", \"resumable\": %s", sum->damaged,
+            unknown          ? "null"
+            : sum->resumable ? "true"
+                             : "false");
+    if (v->host_store) {
+        fputs(", \"host_store\": ", json);
+        hark_json_string(json, v->host_store);
+    }
+    fputs("\n}\n", json);
 }
 
 static int report(
@@ -196,17 +225,18 @@ static int report(
     printf("%" PRIu64 " checkpoints, %" PRIu64 " bytes", sum.images, sum.bytes);
     if (a->verify) printf(", %" PRIu64 " damaged", sum.damaged);
     putchar('\n');
-    if (a->verify && sum.resumable) {
-        puts("With --resume the job goes on:");
+    if (v->host_store) say_hosts(v);
+    if (a->verify && sum.resumable && !(v->host_store && sum.images == 0)) {
+        puts(v->host_store ? "With --resume the job goes on, unless its hosts have newer ones:"
+                           : "With --resume the job goes on:");
         sum.resumable = say_restart(v);
+    } else if (v->host_store) {
+        sum.resumable = false; /* as far as is known here */
     }
     if (json)
         fprintf(json, "],\n  \"images\": %" PRIu64 ", \"bytes\": %" PRIu64, sum.images, sum.bytes);
-    if (json && a->verify)
-        fprintf(json, ", \"damaged\": %" PRIu64 ", \"resumable\": %s", sum.damaged,
-            sum.resumable ? "true" : "false");
-    if (json) fputs("\n}\n", json);
-    bool lost = v->keeper && !v->finished && !sum.resumable;
+    put_end(a, v, &sum, json);
+    bool lost = v->keeper && !v->finished && !sum.resumable && !v->host_store;
     return a->verify && (sum.damaged || *error || lost) ? 1 : 0;
 }
 

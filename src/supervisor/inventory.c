@@ -1,6 +1,7 @@
 #include "inventory.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,29 @@ static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR]
     free(clusters);
 }
 
+enum { NAMED_MOST = 8 }; /* of hosts; there may be thousands */
+
+/* Of a job whose images lie on its hosts: see missed.c. A line that can not be read is not there.
+ */
+static void read_hosts(struct hark_inventory *v, const char *path)
+{
+    char file[4200], *line = NULL;
+    size_t room = 0, length = 0;
+    uint32_t count = 0;
+    snprintf(file, sizeof file, "%.4096s/missed", path);
+    FILE *f = fopen(file, "re"), *names = f ? open_memstream(&v->hosts, &length) : NULL;
+    while (names && getline(&line, &room, f) >= 0) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "images ", 7) == 0 && !v->host_store) v->host_store = strdup(line + 7);
+        if (strncmp(line, "host ", 5) != 0 || ++count > NAMED_MOST) continue;
+        fprintf(names, "%s%s", count > 1 ? ", " : "", line + 5);
+    }
+    if (count > NAMED_MOST) fprintf(names, " and %" PRIu32 " more", count - NAMED_MOST);
+    if (names) fclose(names);
+    if (f) fclose(f);
+    free(line);
+}
+
 int hark_inventory_open(struct hark_inventory *v, const char *path, char error[HARK_KEEPER_ERROR])
 {
     char *record = NULL, line[256];
@@ -121,6 +145,7 @@ int hark_inventory_open(struct hark_inventory *v, const char *path, char error[H
         return -1;
     }
     if (read_identity(v, error)) open_service(v, error);
+    if (!v->finished) read_hosts(v, path);
     return 0;
 }
 
@@ -132,5 +157,7 @@ void hark_inventory_close(struct hark_inventory *v)
     if (v->record) v->record->ops->close(v->record);
     if (v->images) v->images->ops->close(v->images);
     free(v->identity);
+    free(v->host_store);
+    free(v->hosts);
     *v = (struct hark_inventory){0};
 }

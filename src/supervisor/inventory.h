@@ -20,6 +20,8 @@ struct hark_inventory {
                            than the newest */
     uint32_t lost;      /* and whose images are all damaged */
     bool finished;
+    char *host_store; /* of each host, the directory with the images; NULL: they are in `images` */
+    char *hosts;      /* that have ever had some: "a, b and 3 more"; NULL: not known */
 };
 
 /* Opens the store in `path`; changes nothing in it, but that what crashed writers left is removed.

@@ -10,6 +10,7 @@
  *     host NAME                 has ever had images of this job
  *     undo NAME RANK CHECKPOINT its images of the rank behind that checkpoint are of another past
  *     lease MILLISECONDS        a run is on: when it dies its processes may live so much longer
+ *     images DIR                hosts keep images there, on their own disks: for `hark store`
  */
 #include "internal.h"
 
@@ -96,6 +97,7 @@ static bool read_all(const struct supervisor *s, struct hark_missed *m)
 static void put_all(const struct supervisor *s, FILE *f)
 {
     if (s->missed->runs) fprintf(f, "lease %" PRIu64 "\n", s->o->host_timeout_ms);
+    if (s->o->host_store) fprintf(f, "images %s\n", s->o->host_store);
     for (uint32_t i = 0; i < s->missed->count; i++) {
         const struct known *k = &s->missed->known[i];
         fprintf(f, "host %s\n", k->name);

@@ -1,0 +1,41 @@
+#!/bin/bash
+# Lines for users of several hosts. The agents are on this machine, so it needs no namespaces. here.sh HARK EXAMPLES
+hark=$(readlink -f "$1") heat2d=$(readlink -f "$2")/heat2d
+. "$(dirname "$0")/../shell.sh"
+run=
+trap '[ -z "$run" ] || kill -KILL $run; rm -rf "$work"' EXIT
+hosts=(--hosts a,b,c --launcher 'env HOST=%h' --host-timeout 2s)
+
+# ---- `hark store` of a job whose checkpoints are on its hosts -------------------------------------
+until_true() { # command...; half a minute, as long as the run lasts
+  local i
+  for i in $(seq 600); do
+    if "$@" >said 2>&1; then return 0; fi
+    kill -0 $run 2>said || return 1
+    sleep 0.05
+  done
+  return 1
+}
+run() { exec "$hark" run -n 4 --protocol coordinated --interval 20ms "${hosts[@]}" "$@" -- "$heat2d" 40 100000000; }
+stopped() { # what, options: a run that is stopped behind a checkpoint
+  local what=$1; shift
+  touch mark
+  run --store st --host-store "$PWD/hs" --checkpoint-on USR1 --then-stop "$@" >out 2>err & run=$!
+  holds "$what: there are checkpoints" until_true sh -c 'find hs -path "*/r3/*" -newer mark | grep .'
+  kill -USR1 $run; wait $run
+  is "$what: status" 75 $?
+  run=
+}
+stopped 'a run'
+for what in list verify; do
+  "$hark" store $what st --json json >out 2>&1
+  is "store $what: status" 0 $?
+  holds "store $what: where its checkpoints are" grep -qxF \
+    "Its checkpoints are on its hosts' own disks, below $PWD/hs (--host-store), and are not read from here: a, b, c" out
+  holds "store $what: JSON" grep -qF "\"host_store\": \"$PWD/hs\"" json
+  if grep -q 'none\|can not' out; then bad "store $what: not that there were none"; else good; fi
+done
+holds 'store verify: JSON: only its hosts know' grep -qF '"resumable": null' json
+stopped 'the run goes on' --resume
+
+finish
