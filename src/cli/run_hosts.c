@@ -37,10 +37,19 @@ static int bad_host(const struct source *from, const char *expected, const char 
 
 /* ---- lists of names -------------------------------------------------------------------------- */
 
+/* Of letters and digits, as ssh and others take it: also of a user, and an address of IPv6. */
+static bool is_name(const char *name)
+{
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("-._@:%", *name) && !(*name & 0x80))
+            return false;
+    return true;
+}
+
 static int add(
     struct run_hosts *h, const struct source *from, const char *name, struct hark_run_host as)
 {
-    if (strlen(name) >= HARK_HOST_NAME || name[0] == 0 || name[0] == '-')
+    if (strlen(name) >= HARK_HOST_NAME || name[0] == 0 || name[0] == '-' || !is_name(name))
         return bad_host(from, "the name of a host", name);
     for (uint32_t i = 0; i < h->count; i++)
         if (strcmp(h->host[i].name, name) == 0) return bad_host(from, "each host once", name);
@@ -101,7 +110,10 @@ static int add_names(
     struct run_hosts *h, const struct source *from, char *text, struct hark_run_host as)
 {
     char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+    const char *colon = strchr(text, ':');
     int status = 0;
+    if (as.slots && colon && !strchr(colon + 1, ':'))
+        return bad_host(from, "one of HOST:N and slots=N", text);
     if (!take_colon(text, &as)) return bad_host(from, "HOST or HOST:N, N processes at most", text);
     if (open == NULL) return add(h, from, text, as);
     if (close == NULL || strpbrk(close, "[") || strlen(text) >= HARK_HOST_NAME * 8u)
@@ -135,6 +147,8 @@ static int take_word(
     struct run_hosts *h, const struct source *from, const char *word, struct hark_run_host *as)
 {
     uint64_t n;
+    if (as->rack && strncmp(word, "rack=", 5) == 0) return bad_host(from, "one rack=NAME", word);
+    if (as->slots && strncmp(word, "slots=", 6) == 0) return bad_host(from, "one slots=N", word);
     if (strncmp(word, "rack=", 5) == 0 && word[5]) return take_rack(h, word + 5, &as->rack);
     if (strncmp(word, "max_slots=", 10) == 0 || strncmp(word, "max-slots=", 10) == 0)
         return 0; /* of Open MPI: no host runs more than its slots here, but what others have lost

@@ -6,6 +6,23 @@ run=
 trap '[ -z "$run" ] || kill -KILL $run; rm -rf "$work"' EXIT
 hosts=(--hosts a,b,c --launcher 'env HOST=%h' --host-timeout 2s)
 
+# ---- hosts ----------------------------------------------------------------------------------------
+tested=("$hark" run) words='hark run'
+line() { # what is expected, what is found; the line of a file of hosts
+  echo "$3" >hosts
+  refused "hosts:1: expected $1, found \"$2\"" -n 2 --hostfile hosts --store st -- true
+}
+line 'one rack=NAME' rack=y 'a rack=x rack=y'
+line 'one rack=NAME' rack=x 'a rack=x rack=x'
+line 'one slots=N' slots=3 'a slots=2 slots=3'
+line 'one of HOST:N and slots=N' a:2 'a:2 slots=3'
+line 'one of HOST:N and slots=N' 'a[1-2]:2' 'a[1-2]:2 slots=3'
+line 'the name of a host' 'a;b' 'a;b'
+refused '--hosts: expected the name of a host, found "a;b"' -n 2 --hosts 'a;b' --store st -- true
+refused '--hosts: expected the name of a host, found "a b"' -n 2 --hosts 'c,a b' --store st -- true
+printf 'me@a-1.b_c slots=1 rack=x max_slots=2\nfe80::1%%eth0 slots=1\n' >hosts # these are names
+refused '-n: expected at most 2 processes, as many as the hosts have slots, found 3' -n 3 --hostfile hosts --store st -- true
+
 # ---- `hark store` of a job whose checkpoints are on its hosts -------------------------------------
 until_true() { # command...; half a minute, as long as the run lasts
   local i
