@@ -69,8 +69,8 @@ static int check(const struct hark_recording *first, const struct hark_recording
                    ": record runs with the same number",
             first->path, first->ranks, r->path, r->ranks);
     if (strcmp(r->program, first->program) != 0)
-        fprintf(stderr, "hark compare: %s is a recording of %s, and %s of %s\n", first->path,
-            first->program, r->path, r->program);
+        return bad("%s is a recording of %s, and %s of %s: record runs of the same program",
+            first->path, first->program, r->path, r->program);
     return 0;
 }
 

@@ -73,8 +73,9 @@ static void print_send(const struct hark_cli_compared *c, uint32_t i, uint32_t a
     print_others(c, "sends", i, all);
     printf("; on %" PRIu64 " of %" PRIu64 " channels%s\n  the first: message %" PRIu64
            " of rank %" PRIu32 " to %s (context %u: %s)\n",
-        with->channels_differ, with->channels, with->channels_in_shape ? "" : ", in contents only",
-        d->number, d->rank, peer, e->ctx, context);
+        with->channels_differ, with->channels_of_both,
+        with->channels_in_shape ? "" : ", in contents only", d->number, d->rank, peer, e->ctx,
+        context);
     print_sent(c->recording[0].path, d, true);
     print_sent(c->recording[i + 1].path, d, false);
     if (with->unprompted)
@@ -195,9 +196,10 @@ static void put_comparison(FILE *f, const struct hark_cli_compared *c, uint32_t 
     fputs("    {\"recording\": ", f);
     hark_json_string(f, c->recording[i + 1].path);
     fprintf(f,
-        ", \"channels_differ\": %" PRIu64 ", \"channels_differ_in_shape\": %" PRIu64
-        ", \"ranks_differ\": %" PRIu32 ",\n     \"first_send\": ",
-        with->channels_differ, with->channels_in_shape, with->ranks_differ);
+        ", \"channels\": %" PRIu64 ", \"channels_differ\": %" PRIu64
+        ", \"channels_differ_in_shape\": %" PRIu64 ", \"ranks_differ\": %" PRIu32
+        ",\n     \"first_send\": ",
+        with->channels_of_both, with->channels_differ, with->channels_in_shape, with->ranks_differ);
     if (!d->any) fputs("null", f);
     if (d->any) fprintf(f, "{\"from\": %" PRIu32 ", \"to\": ", d->rank);
     if (d->any && sent->peer == HARK_RECORDING_GROUP) fputs("\"group\"", f);

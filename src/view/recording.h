@@ -122,7 +122,8 @@ struct hark_difference {
 
 struct hark_comparison {
     uint64_t sends, deliveries, channels; /* of the first recording */
-    uint64_t channels_differ;             /* that are not the same in both; */
+    uint64_t channels_of_both;            /* that have a message in one at least */
+    uint64_t channels_differ;             /* of these, that are not the same in both; */
     uint64_t channels_in_shape;           /* and of them, those that differ in more than contents */
     uint32_t ranks_differ; /* processes that took other messages, or in another order */
     /* The first in its process: of deliveries that of the lowest rank; of sends too, but that of an

@@ -130,6 +130,7 @@ static bool compare_channel(struct compare *c, uint32_t rank, const struct sent 
     const size_t most = x_count > y_count ? x_count : y_count;
     bool differs = false, in_shape = false;
     if (x_count) c->result->channels++;
+    c->result->channels_of_both++;
     for (size_t i = 0; i < most && !in_shape; i++) {
         const struct sent *p = i < x_count ? &x[i] : NULL, *q = i < y_count ? &y[i] : NULL;
         const bool shape = same_shape(p, q);

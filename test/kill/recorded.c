@@ -4,6 +4,7 @@
  *     same      nothing              order     rank 0 receives in another order
  *     contents  rank 2's second message has other bytes, tag another tag, length another length
  *     more      rank 2 sends one more
+ *     aside     rank 1 sends one to rank 2
  *     answer    rank 0 receives in another order, and sends on in which order that was
  *     clock     rank 1 sends the time
  *     fail      rank 1 ends with status 1
@@ -64,6 +65,8 @@ int main(int argc, char **argv)
     if (rank == 1 && is("fail")) exit(1);
     for (int i = 0; rank && i < MESSAGES; i++) send_one(i);
     if (rank == 2 && is("more")) send_one(0);
+    if (rank == 1 && is("aside")) hark_send(&first, sizeof first, 2, TAG);
+    if (rank == 2 && is("aside")) hark_recv(&first, sizeof first, 1, TAG, NULL);
     if (rank == 0) {
         sum = receive_all();
         first = is("answer") ? size - 1 : 1;

@@ -34,6 +34,9 @@ compare same tag; says neither 1 'sends differ: tag; on 1 of 6 channels' 'the fi
 compare same length; says neither 1 'same: tag 7, 16 bytes' 'length: tag 7, 24 bytes'
 compare same more; says neither 1 'the first: message 4 of rank 2 to rank 0' 'same: no such message' 'more: tag 7, 8 bytes' \
   'the first: delivery 7 of rank 0'
+record aside aside # a channel that only one of the two has counts too
+compare same aside; says neither 1 'sends differ: aside; on 1 of 7 channels'
+compare aside same; says neither 1 'sends differ: same; on 1 of 7 channels'
 compare more same; says neither 1 'the first: message 4 of rank 2 to rank 0' 'same: no such message'
 # Rank 0 sent something else because it had received in another order: no other reason is named.
 compare same answer; says neither 1 'the first: message 1 of rank 0 to rank 1 (context 0: messages)'
@@ -82,6 +85,9 @@ refused 'hark compare: missing: No such file or directory' same missing
 refused "hark compare: $program: it is not a recording of \`hark run --record\`" same "$program"
 timeout 60 "$hark" run -n 2 --protocol none --record two -- "$program" >out 2>err
 refused 'hark compare: same has 3 processes and two has 2: record runs with the same number' same two
+cp "$program" other
+timeout 60 "$hark" run -n 3 --protocol none --record other.record -- ./other >out 2>err
+refused "hark compare: same is a recording of recorded, and other.record of other: record runs of the same program" same other.record
 bad_run() { # what is on standard error, options
   local text=$1; shift
   timeout 60 "$hark" run -n 3 "$@" -- "$program" >out 2>err
