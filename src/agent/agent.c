@@ -76,7 +76,7 @@ static void on_child(uv_signal_t *handle, int number)
 static void on_end(uv_signal_t *handle, int number)
 {
     struct agent *a = handle->data;
-    fprintf(stderr, "hark agent: %s: ended by signal %d\n", a->name, number);
+    fprintf(stderr, "hark agent: %s: ended by signal %d\n", hark_agent_name(a), number);
     hark_agent_leave(a, 128 + number);
 }
 
@@ -85,7 +85,7 @@ static void end_turn(uv_prepare_t *handle)
     struct agent *a = handle->data;
     while (a->deaths_due && !a->cleaning) hark_agent_reap(a);
     if (!a->misses_something || a->cleaning) return;
-    fprintf(stderr, "hark agent: %s: no memory for what the supervisor must hear\n", a->name);
+    fprintf(stderr, "hark agent: %s: no memory for what hark run must hear\n", hark_agent_name(a));
     hark_agent_leave(a, 1);
 }
 

@@ -16,15 +16,18 @@
 
 static void try_next(struct agent *a, const char *why);
 
+const char *hark_agent_name(const struct agent *a)
+{
+    return a->name[0] ? a->name : a->own;
+}
+
 static void put_names(const struct agent *a, struct hark_control *m)
 {
-    char own[HARK_HOST_NAME] = "";
     const char *node = getenv("SLURMD_NODENAME");
-    (void)gethostname(own, sizeof own - 1);
     hark_control_puts(m, a->name, strlen(a->name));
     hark_control_put32(m, node ? 2 : 1);
     if (node) hark_control_puts(m, node, strlen(node));
-    hark_control_puts(m, own, strlen(own));
+    hark_control_puts(m, a->own, strlen(a->own));
 }
 
 /* It takes the place of the one before, if there was one: the session goes on over it. */
@@ -102,9 +105,9 @@ static void on_fence(uv_timer_t *timer)
     }
     if (!a->done)
         fprintf(stderr,
-            "hark agent: %s: the supervisor has not answered for %u ms; the processes of this host "
+            "hark agent: %s: hark run has not answered for %u ms; the processes of this host "
             "are ended, for others take their places\n",
-            a->name, a->job.lease_ms);
+            hark_agent_name(a), a->job.lease_ms);
     hark_agent_leave(a, 3);
 }
 
@@ -149,9 +152,9 @@ static void take_first(struct agent *a, struct hark_control *m)
         set_fence(a);
     } else if (m->type == HARK_A_GONE) {
         fprintf(stderr,
-            "hark agent: %s: the supervisor has taken this host for dead; its processes are ended, "
+            "hark agent: %s: hark run has taken this host for dead; its processes are ended, "
             "for others have taken their places\n",
-            a->name);
+            hark_agent_name(a));
         hark_agent_leave(a, 3);
     }
 }
@@ -200,8 +203,9 @@ static void closed(void *self, struct hark_connection *c, const char *why)
         look(a);
         return;
     }
-    fprintf(
-        stderr, "hark agent: %s: the connection to the supervisor has ended (%s)\n", a->name, why);
+    if (!a->has_job && !a->name[0]) /* else hark run has said why it ends */
+        fprintf(stderr, "hark agent: %s: the connection to hark run has ended (%s)\n",
+            hark_agent_name(a), why);
     hark_agent_leave(a, 3);
 }
 
@@ -228,12 +232,13 @@ static void try_next(struct agent *a, const char *why)
         uv_timer_start(&a->again, begin_again, hark_lease_period_ms(a->job.lease_ms), 0);
         return;
     }
-    fprintf(stderr, "hark agent: %s: cannot reach the supervisor at %s%s: %s\n", a->name,
+    fprintf(stderr, "hark agent: %s: cannot reach hark run at %s%s: %s\n", hark_agent_name(a),
         a->supervisor[0], a->supervisors > 1 ? " or its other addresses" : "", why);
     hark_agent_leave(a, 1);
 }
 
 void hark_agent_reach(struct agent *a)
 {
+    (void)gethostname(a->own, sizeof a->own - 1);
     try_next(a, "");
 }

@@ -203,7 +203,7 @@ static void on_figures(uv_timer_t *timer)
 
 bool hark_agent_take_job(struct agent *a, struct hark_control *m)
 {
-    char error[256] = "the supervisor's message can not be read";
+    char error[256] = "the message of hark run can not be read";
     a->image_came = image_came;
     if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
         hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);

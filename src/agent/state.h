@@ -58,6 +58,7 @@ struct agent {
 
     uint8_t key[HARK_CONNECTION_KEY];
     char name[HARK_HOST_NAME]; /* of this host in the job; empty: it has not been told */
+    char own[HARK_HOST_NAME];  /* that it has by itself */
     char supervisor[16][HARK_HOST_NAME + 8];
     uint32_t supervisors, tried, silent_ms;
     struct hark_connection *connection; /* NULL: none */
@@ -102,6 +103,7 @@ struct agent {
 };
 
 /* reach.c */
+const char *hark_agent_name(const struct agent *a); /* for lines */
 void hark_agent_reach(struct agent *a);
 
 /* serve.c */

@@ -39,10 +39,12 @@ static bool all_ready(const struct supervisor *s)
 
 static void say_missing(const struct supervisor *s)
 {
+    char hint[160];
+    (void)hark_sup_launcher_hint(s, hint);
     for (uint32_t i = 0; i < s->o->hosts; i++)
         if (!s->host[i].ready && i < s->launched)
-            hark_sup_say("host %s: its agent has not come up in %.0f s", s->host[i].name,
-                (double)s->o->launch_ms / 1000);
+            hark_sup_say("host %s: its agent has not come up in %.0f s%s", s->host[i].name,
+                (double)s->o->launch_ms / 1000, hint);
 }
 
 static void stop_waiting(uv_timer_t *timer)
@@ -160,9 +162,9 @@ void hark_sup_agents_close(struct supervisor *s)
             hark_sup_say("host %s: its agent has not cleaned up in %d s", h->name, LEAVE_MS / 1000);
         hark_sup_host_part(h);
     }
+    hark_sup_launchers_end(s); /* before it: late agents need not say that they do not reach us */
     if (s->listener) hark_listener_close(s->listener);
     hark_sup_missed_close(s, ended);
-    hark_sup_launchers_end(s);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         free(s->host[i].directory);
         free(s->host[i].spill);

@@ -86,6 +86,8 @@ bool hark_sup_launch(struct supervisor *s); /* some of those not launched yet; f
 void hark_sup_launch_again(struct host *h); /* one that is dead: it may be back */
 void hark_sup_launchers_reap(struct supervisor *s); /* those that have ended */
 void hark_sup_launchers_end(struct supervisor *s);  /* all */
+/* Behind a line that agents have not come up: what the launcher may lack. */
+const char *hark_sup_launcher_hint(const struct supervisor *s, char text[160]);
 
 /* agents.c */
 bool hark_sup_agents_open(struct supervisor *s); /* waits until all are ready; false after a line */

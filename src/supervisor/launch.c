@@ -24,6 +24,19 @@ static bool names_host(const struct supervisor *s)
     return false;
 }
 
+const char *hark_sup_launcher_hint(const struct supervisor *s, char text[160])
+{
+    const char *name = strrchr(s->o->launcher[0], '/');
+    text[0] = 0;
+    name = name ? name + 1 : s->o->launcher[0];
+    if (!names_host(s) && s->o->hosts > 1 && strcmp(name, "srun") != 0)
+        snprintf(text, 160,
+            "; a launcher without %%h must start the agents of all %u hosts, as srun does; is %%h "
+            "missing?",
+            s->o->hosts);
+    return text;
+}
+
 /* `word` with the host's name for each %h. To be freed; NULL: no memory. */
 static char *with_name(const char *word, const char *name)
 {
@@ -211,14 +224,17 @@ static bool ended(struct supervisor *s, pid_t *pid, int *status)
     return true;
 }
 
-static void say_failed(const char *host, const char *launcher, int status)
+static void say_failed(const struct supervisor *s, const char *host, int status)
 {
+    const char *launcher = s->o->launcher[0];
+    char hint[160];
+    (void)hark_sup_launcher_hint(s, hint);
     if (WIFEXITED(status))
-        hark_sup_say("%s: the launcher (%s) ended with status %d before its agent had come up",
-            host, launcher, WEXITSTATUS(status));
+        hark_sup_say("%s: the launcher (%s) ended with status %d before its agent had come up%s",
+            host, launcher, WEXITSTATUS(status), hint);
     else
-        hark_sup_say("%s: the launcher (%s) was ended by signal %d before its agent had come up",
-            host, launcher, WTERMSIG(status));
+        hark_sup_say("%s: the launcher (%s) was ended by signal %d before its agent had come up%s",
+            host, launcher, WTERMSIG(status), hint);
 }
 
 void hark_sup_launchers_reap(struct supervisor *s)
@@ -233,11 +249,11 @@ void hark_sup_launchers_reap(struct supervisor *s)
         if (!ended(s, &h->launcher, &status) || status == 0 || h->was_ready || s->phase != RUNNING)
             continue; /* with 0 it may have left its agent in the background */
         snprintf(name, sizeof name, "host %s", h->name);
-        say_failed(name, s->o->launcher[0], status);
+        say_failed(s, name, status);
         hark_sup_end(s, 2);
     }
     if (ended(s, &s->launcher, &status) && status && missing && s->phase == RUNNING) {
-        say_failed("all hosts", s->o->launcher[0], status);
+        say_failed(s, "all hosts", status);
         hark_sup_end(s, 2);
     }
 }

@@ -3,7 +3,7 @@
 hark=$(readlink -f "$1") heat2d=$(readlink -f "$2")/heat2d
 . "$(dirname "$0")/../shell.sh"
 run=
-trap '[ -z "$run" ] || kill -KILL $run; rm -rf "$work"' EXIT
+trap '[ -z "$run" ] || kill -KILL $run 2>/dev/null; rm -rf "$work"' EXIT
 hosts=(--hosts a,b,c --launcher 'env HOST=%h' --host-timeout 2s)
 
 # ---- hosts ----------------------------------------------------------------------------------------
@@ -23,6 +23,21 @@ refused '--hosts: expected the name of a host, found "a b"' -n 2 --hosts 'c,a b'
 printf 'me@a-1.b_c slots=1 rack=x max_slots=2\nfe80::1%%eth0 slots=1\n' >hosts # these are names
 refused '-n: expected at most 2 processes, as many as the hosts have slots, found 3' -n 3 --hostfile hosts --store st -- true
 
+# ---- agents ---------------------------------------------------------------------------------------
+without=' before its agent had come up; a launcher without %h must start the agents of all 2 hosts, as srun does; is %h missing?'
+"$hark" run -n 2 --hosts a,b --launcher 'env X=1' --store st1 -- true >out 2>err
+is 'a launcher without %h: status' 2 $?
+holds 'a launcher without %h: the line' grep -qxF "hark: all hosts: the launcher (env) ended with status 3$without" err
+holds 'a launcher without %h: the agent has a name' grep -qxF "hark agent: $(hostname): the connection to hark run has ended (it was cut)" err
+"$hark" run -n 1 --hosts a --launcher false --store st2 -- true >out 2>err
+is 'one host' 'hark: all hosts: the launcher (false) ended with status 1 before its agent had come up' "$(cat err)"
+for i in 1 2 3 4 5 6; do
+  "$hark" run -n 4 "${hosts[@]}" --host-store /proc/hs -- true >out 2>err
+  is 'no folder for images: status' 2 $?
+  is 'no folder for images: lines of agents' 0 "$(grep -c 'hark agent' err)"
+  holds 'no folder for images: the line' grep -q '^hark: host [abc]: host store /proc/hs: No such file or directory$' err
+done
+
 # ---- `hark store` of a job whose checkpoints are on its hosts -------------------------------------
 until_true() { # command...; half a minute, as long as the run lasts
   local i
@@ -39,7 +54,7 @@ stopped() { # what, options: a run that is stopped behind a checkpoint
   touch mark
   run --store st --host-store "$PWD/hs" --checkpoint-on USR1 --then-stop "$@" >out 2>err & run=$!
   holds "$what: there are checkpoints" until_true sh -c 'find hs -path "*/r3/*" -newer mark | grep .'
-  kill -USR1 $run; wait $run
+  kill -USR1 $run 2>said; wait $run
   is "$what: status" 75 $?
   run=
 }
