@@ -110,18 +110,29 @@ void ps_show_jobs(FILE *f, const struct ps_jobs *jobs)
 
 /* ---- one job --------------------------------------------------------------------------------- */
 
+/* "last checkpoint 2 s ago". */
+static const char *checkpoint_text(const struct hark_job_status *s, char text[64])
+{
+    char age[32];
+    bool earlier = false; /* by the run that this one has resumed */
+    for (uint32_t i = 0; i < s->processes; i++) earlier |= s->process[i].checkpoint != 0;
+    if (s->age_ns != HARK_STATUS_UNKNOWN)
+        snprintf(text, 64, "last checkpoint %s ago", time_text(s->age_ns, age));
+    else snprintf(text, 64, earlier ? "last checkpoint not in this run" : "no checkpoint yet");
+    return text;
+}
+
 static void put_head(FILE *f, const struct hark_job_status *s)
 {
-    char time[32], age[32];
+    char time[32], checkpoint[64];
     struct ps_table t = {.columns = 1}; /* for its care for control characters */
     ps_table_put(&t,
         "job %s, process %" PRIu32 ": %s, %" PRIu32 " rank%s under %s over %s, %s for %s", s->job,
         s->pid, s->program, s->ranks, s->ranks == 1 ? "" : "s", s->protocol, s->transport,
         hark_job_state_name(s->state), time_text(s->elapsed_ns, time));
-    ps_table_put(&t, "%" PRIu32 " failure%s, %" PRIu32 " recover%s, last checkpoint %s%s%s%s",
-        s->failures, s->failures == 1 ? "" : "s", s->recoveries, s->recoveries == 1 ? "y" : "ies",
-        s->age_ns == HARK_STATUS_UNKNOWN ? "not in this run" : time_text(s->age_ns, age),
-        s->age_ns == HARK_STATUS_UNKNOWN ? "" : " ago", s->store[0] ? ", store " : "", s->store);
+    ps_table_put(&t, "%" PRIu32 " failure%s, %" PRIu32 " recover%s, %s%s%s", s->failures,
+        s->failures == 1 ? "" : "s", s->recoveries, s->recoveries == 1 ? "y" : "ies",
+        checkpoint_text(s, checkpoint), s->store[0] ? ", store " : "", s->store);
     (void)ps_table_print(&t, f);
 }
 

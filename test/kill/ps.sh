@@ -38,7 +38,7 @@ until_shown $run 'running waiting waiting' 0.state 1.state 2.state
 "$hark" ps --once $run >out 2>&1; is 'a job by its process: status' 0 $?
 is 'its ranks' '0 running 0|1 waiting 0|2 waiting 0' "$(awk '$1 == "RANK" { on = 1; next } on { print $1, $2, $3 }' out | paste -sd'|')"
 grep -q "^job hark-$run-[0-9a-f]*, process $run: $obedient, 3 ranks under coordinated over shm, running for [0-9.]*s$" out && good || bad 'the first line of a job'
-grep -q '^0 failures, 0 recoveries, last checkpoint not in this run$' out && good || bad 'the second line of a job'
+grep -q '^0 failures, 0 recoveries, no checkpoint yet$' out && good || bad 'the second line of a job'
 "$hark" ps >out 2>&1; is 'all jobs: status' 0 $?
 is 'a line of a job' "$run obedient coordinated 3 1 0 -" "$(awk -v run=$run '$2 == run { print $2, $3, $4, $5, $6, $8, $9 }' out)"
 is 'what the titles are' 'JOB PID PROGRAM PROTOCOL RANKS HOSTS TIME FAILURES CHECKPOINT' "$(head -1 out | tr -s ' ')"
@@ -131,6 +131,7 @@ begin -n 4 --clusters 2 --interval 0 --store st --checkpoint-on USR1 --resume --
 until_there up.0
 until_shown $run "$name 1 None 0" job 1.checkpoint 1.checkpoint_age_ms 1.restarts
 is 'by its own name' $run "$(shows "$name" pid)"
+holds 'its checkpoint is of the run before' sh -c "'$hark' ps --once $run | grep -q 'recoveries, last checkpoint not in this run, store'"
 until_there far.0
 ends resumed
 gone
