@@ -260,7 +260,9 @@ static void summary(const struct partition_report *r, const char *before)
     printf(": %.2f %% logged, %.2f %% rolled back, cost %.2f %%\n",
         hark_cluster_logged(&p->figures) * 100,
         hark_cluster_rolled_back(&p->figures, r->o->cost.ordered) * 100, p->cost * 100);
-    if (r->o->improve) printf("%s%u ranks change their cluster\n", before, p->changed);
+    if (r->o->improve)
+        printf("%s%u rank%s change%s cluster\n", before, p->changed, p->changed == 1 ? "" : "s",
+            p->changed == 1 ? "s" : "");
 }
 
 static void write_clusters(const struct partition_report *r, FILE *f)

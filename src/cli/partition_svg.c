@@ -112,10 +112,11 @@ int partition_write_svg(const struct hark_partition *p, const struct hark_matrix
         const char *slash = strrchr(name, '/');
         hark_words(slash ? slash + 1 : name, LETTERS, HARK_WORDS_TAIL, f);
         fprintf(f,
-            "</text>\n<text x=\"%d\" y=\"40\">%" PRIu32 " ranks in %" PRIu32
-            " clusters: %.2f %% logged, %.2f %% rolled back, "
+            "</text>\n<text x=\"%d\" y=\"40\">%" PRIu32 " rank%s in %" PRIu32
+            " cluster%s: %.2f %% logged, %.2f %% rolled back, "
             "cost %.2f %%; rows send, columns receive</text>\n",
-            MARGIN, p->ranks, p->clusters, hark_cluster_logged(&p->figures) * 100,
+            MARGIN, p->ranks, p->ranks == 1 ? "" : "s", p->clusters, p->clusters == 1 ? "" : "s",
+            hark_cluster_logged(&p->figures) * 100,
             hark_cluster_rolled_back(&p->figures, ordered) * 100, p->cost * 100);
         fprintf(f,
             "<g transform=\"translate(%d %d) scale(%.5g)\">\n<rect width=\"%" PRIu32

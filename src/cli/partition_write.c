@@ -210,7 +210,7 @@ void partition_write_plot(const struct partition_report *r, FILE *f)
         x_of(own.clusters, most), TOP + (1 - own.cost / top) * (HEIGHT - TOP - BOTTOM));
     fprintf(f,
         "<text x=\"%d\" y=\"20\">cost (black) = logging (orange) + going back (blue); chosen "
-        "(red): %" PRIu32 " clusters, %.2f %%</text>\n<text x=\"%d\" y=\"%d\" "
+        "(red): %" PRIu32 " cluster%s, %.2f %%</text>\n<text x=\"%d\" y=\"%d\" "
         "text-anchor=\"middle\">clusters</text>\n</svg>\n",
-        LEFT, own.clusters, own.cost * 100, WIDTH / 2, HEIGHT - 10);
+        LEFT, own.clusters, own.clusters == 1 ? "" : "s", own.cost * 100, WIDTH / 2, HEIGHT - 10);
 }

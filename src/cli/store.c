@@ -222,7 +222,8 @@ static int report(
             v->job, v->ranks, v->protocol ? v->protocol->name : "", v->finished ? "true" : "false",
             v->in_use ? "true" : "false");
     for (uint32_t r = 0; r < v->ranks; r++) one_rank(a, v, r, &sum, json);
-    printf("%" PRIu64 " checkpoints, %" PRIu64 " bytes", sum.images, sum.bytes);
+    printf("%" PRIu64 " checkpoint%s, %" PRIu64 " bytes", sum.images, sum.images == 1 ? "" : "s",
+        sum.bytes);
     if (a->verify) printf(", %" PRIu64 " damaged", sum.damaged);
     putchar('\n');
     if (v->host_store) say_hosts(v);

@@ -76,7 +76,7 @@ static void exited(struct child *c, int status)
 static void killed(struct child *c, int sig)
 {
     struct supervisor *s = c->s;
-    char name[32], kind[24], back[64], hopeless_text[96];
+    char name[32], kind[24], back[64], made[48], hopeless_text[96];
     const char *why;
     hark_sup_name(c, name);
     hark_sup_signal_name(sig, kind);
@@ -95,12 +95,12 @@ static void killed(struct child *c, int sig)
         hark_sup_say("%s died (%s) after the end of the job, which is done", name, kind);
         c->exited = true;
     } else if (c->rank != HARK_RECOVERY && !hark_service_survives(s->o->protocol)) {
-        hark_sup_say("%s died (%s) after %llu deliveries; protocol %s survives no failure", name,
-            kind, (unsigned long long)hark_sup_progress(c), s->o->protocol->name);
+        hark_sup_say("%s died (%s) after %s; protocol %s survives no failure", name, kind,
+            hark_sup_deliveries(hark_sup_progress(c), made), s->o->protocol->name);
         hark_sup_end(s, 1);
     } else if ((why = hopeless(c, hopeless_text)) != NULL) {
-        hark_sup_say("%s died (%s) %s, %llu deliveries after %s", name, kind, why,
-            (unsigned long long)(hark_sup_progress(c) - c->began), hark_sup_back_to(c, back));
+        hark_sup_say("%s died (%s) %s, %s after %s", name, kind, why,
+            hark_sup_deliveries(hark_sup_progress(c) - c->began, made), hark_sup_back_to(c, back));
         hark_sup_end(s, 1);
     } else {
         c->dead = true;

@@ -311,6 +311,8 @@ const char *hark_sup_name(const struct child *c, char name[32]); /* "rank 3" */
 void hark_sup_name_ranks(
     const struct supervisor *s, const uint8_t *member, char *text, size_t room); /* "0-2 5" */
 const char *hark_sup_signal_name(int number, char text[24]);
+const char *hark_sup_count(uint64_t n, const char *one, const char *more, char text[48]);
+const char *hark_sup_deliveries(uint64_t n, char text[48]); /* "1 delivery" */
 uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
 /* Deliveries of all incarnations; of the recovery process: frames received. */

@@ -72,7 +72,7 @@ static void name_unit(const struct child *c, char text[256])
 
 static void say_failures(struct supervisor *s)
 {
-    char name[32], unit[256], back[64];
+    char name[32], unit[256], back[64], made[48];
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
         if (!c->dead) continue;
@@ -83,8 +83,8 @@ static void say_failures(struct supervisor *s)
         }
         name_unit(c, unit);
         hark_sup_back_to(c, back);
-        hark_sup_say("%s died (%s) after %llu deliveries; %s to %s", name, c->kind,
-            (unsigned long long)hark_sup_progress(c), unit, back);
+        hark_sup_say("%s died (%s) after %s; %s to %s", name, c->kind,
+            hark_sup_deliveries(hark_sup_progress(c), made), unit, back);
     }
 }
 

@@ -1,6 +1,7 @@
 /* say.c: lines on stderr, the names in them, and how far things are. */
 #include "internal.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +53,17 @@ void hark_sup_name_ranks(const struct supervisor *s, const uint8_t *member, char
         }
         at += (size_t)n;
     }
+}
+
+const char *hark_sup_count(uint64_t n, const char *one, const char *more, char text[48])
+{
+    snprintf(text, 48, "%" PRIu64 " %s", n, n == 1 ? one : more);
+    return text;
+}
+
+const char *hark_sup_deliveries(uint64_t n, char text[48])
+{
+    return hark_sup_count(n, "delivery", "deliveries", text);
 }
 
 const char *hark_sup_signal_name(int number, char text[24])

@@ -113,7 +113,8 @@ static void say_groups(const struct supervisor *s, uint8_t *member, uint8_t *don
         if (done[r]) continue;
         if (lines++ == LINES_MOST) {
             for (uint32_t k = r; k < s->o->ranks; k++) left += !done[k];
-            hark_sup_say("  and %" PRIu32 " processes more, each elsewhere", left);
+            hark_sup_say("  and %s more, each elsewhere",
+                hark_sup_count(left, "process", "processes", text));
             return;
         }
         bool many = gather_alike(s, r, member, done) > 1;

@@ -196,13 +196,15 @@ static void say_missed(struct supervisor *s)
         const struct hark_kill *k = &s->o->kill[i];
         const bool recovery = k->rank == HARK_RECOVERY;
         uint64_t done = 0;
-        char name[32] = "recovery";
+        char name[32] = "recovery", text[48];
         for (uint32_t c = 0; c < s->count; c++)
             if (s->child[c].rank == k->rank) done = hark_sup_progress(&s->child[c]);
         if (k->chance || k->at <= done) continue;
         if (!recovery) snprintf(name, sizeof name, "%" PRIu32, k->rank);
-        hark_sup_say("--kill %s@%" PRIu64 " did not happen: it %s %" PRIu64 " %s", name, k->at,
-            recovery ? "received" : "made", done, recovery ? "frames" : "deliveries");
+        hark_sup_say("--kill %s@%" PRIu64 " did not happen: it %s %s", name, k->at,
+            recovery ? "received" : "made",
+            recovery ? hark_sup_count(done, "frame", "frames", text)
+                     : hark_sup_deliveries(done, text));
     }
 }
 

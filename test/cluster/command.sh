@@ -53,7 +53,8 @@ is outlines "$(grep -c '<rect class="c"' own.svg)" 2
 expect 0 '2 ranks change' two.mtx --improve <(printf '0 2\n1 3\n')
 printf '0 1\n2 3\n' >same; expect 0 '^# 0 ranks change' two.mtx --improve same
 expect 0 'checkpoints every 297 min, beta 12.4 %' two.mtx --mtbf 1d --checkpoint 30min --restart 0.5h
-expect 0 'in 1 cluster of 4' two.mtx --beta 0.1 --min-size 3
+expect 0 'in 1 cluster of 4' two.mtx --beta 0.1 --min-size 3 --svg one.svg --sweep --plot one.plot.svg
+is 'one cluster, in pictures' '1 1' "$(grep -c '>4 ranks in 1 cluster: ' one.svg) $(grep -c 'chosen (red): 1 cluster, ' one.plot.svg)"
 expect 0 'in 4 clusters of 1' two.mtx --max-size 1
 printf '0 2\n1 3\n' >nodes
 expect 0 '^0 2$' two.mtx --nodes nodes --max-size 2

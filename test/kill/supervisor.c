@@ -353,6 +353,10 @@ static void ends_by_itself(void **state)
         "finish");
     expect_end(
         r, "hark: rank 1 died (SIGKILL) after 2 deliveries; protocol none survives no failure\n");
+    RUN("run", "-n", "3", "--protocol", "none", "--", HARK_FAKE_PROCESS, "deliver=1", "1:die=9",
+        "finish");
+    expect_end(
+        r, "hark: rank 1 died (SIGKILL) after 1 delivery; protocol none survives no failure\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "1:fatal=one line", "finish");
     expect_end(r, "hark: one line\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "1:diverged=rank 1 diverged", "finish");
