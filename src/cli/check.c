@@ -122,7 +122,7 @@ static int option(struct check_arguments *a, int c, char **argv)
 static int complete(struct check_arguments *a)
 {
     if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)
-        return bad("--protocol: no protocol is named \"%s\"", a->search.protocol);
+        return hark_cli_protocol_unknown("check", a->search.protocol);
     a->search.jobs = (uint32_t)a->jobs;
     if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))
         return bad("--%s cannot be combined with %s",

@@ -156,7 +156,7 @@ static void print_choice(const struct hark_cli_program *p)
 
 static int print_program(char **argv)
 {
-    struct hark_cli_programs programs = {.count = 0};
+    struct hark_cli_programs programs = {.command = "mpi"};
     struct hark_cli_program *p = hark_cli_programs_add(&programs);
     uint64_t ranks;
     if (p == NULL) return 2;

@@ -59,6 +59,19 @@ void hark_cli_protocols_that(bool (*has)(const struct hark_protocol *p, const vo
     }
 }
 
+static bool runs(const struct hark_protocol *p, const void *what)
+{
+    (void)what;
+    return hark_protocol_runs(p);
+}
+
+int hark_cli_protocol_unknown(const char *command, const char *text)
+{
+    char known[200];
+    hark_cli_protocols_that(runs, NULL, known, sizeof known);
+    return hark_cli_bad(command, "--protocol: expected %s, found \"%s\"", known, text);
+}
+
 static bool takes(const struct hark_protocol *p, const void *option)
 {
     return hark_option_of(p, option) != NULL;

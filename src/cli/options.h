@@ -37,5 +37,7 @@ void hark_cli_options_help(const struct hark_cli_options *of, int column);
  * camel". */
 void hark_cli_protocols_that(bool (*has)(const struct hark_protocol *p, const void *what),
     const void *what, char *text, size_t room);
+/* Says which there are; 2. */
+int hark_cli_protocol_unknown(const char *command, const char *text);
 
 #endif

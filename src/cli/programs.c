@@ -52,9 +52,12 @@ static bool can_run(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
+#define refuse(p, ...) hark_cli_bad((p)->command, __VA_ARGS__)
+
 /* `path` as it is named from every working directory. */
 static bool keep_file(struct hark_cli_program *p, const char *path)
 {
+    while (strncmp(path, "./", 2) == 0 && path[2]) path += 2;
     char *here = path[0] == '/' ? NULL : getcwd(NULL, 0);
     if (path[0] != '/' && here == NULL) return false;
     if (asprintf(&p->file, "%s%s%s", here ? here : "", here ? "/" : "", path) < 0) p->file = NULL;
@@ -69,9 +72,9 @@ static int find_path(struct hark_cli_program *p, const char *name)
     struct stat st;
     int made = within ? snprintf(path, sizeof path, "%s/%s", p->directory, name)
                       : snprintf(path, sizeof path, "%s", name);
-    if (made >= PATH_MAX) return bad("%s: %s", name, strerror(ENAMETOOLONG));
-    if (stat(path, &st) < 0) return bad("%s: %s", path, strerror(errno));
-    if (!can_run(path)) return bad("%s: expected a program, this can not be executed", path);
+    if (made >= PATH_MAX) return refuse(p, "%s: %s", name, strerror(ENAMETOOLONG));
+    if (stat(path, &st) < 0) return refuse(p, "%s: %s", path, strerror(errno));
+    if (!can_run(path)) return refuse(p, "%s: expected a program, this can not be executed", path);
     return keep_file(p, path) ? 0 : no_memory();
 }
 
@@ -87,8 +90,9 @@ static int find_name(struct hark_cli_program *p, const char *name)
         at += length;
         if (*at == 0) break;
     }
-    const bool here = can_run(name);
-    return bad("%s: no such program in PATH%s%s%s", name, here ? "; did you mean ./" : "",
+    struct stat st;
+    const bool here = stat(name, &st) == 0 && S_ISREG(st.st_mode);
+    return refuse(p, "%s: no such program in PATH%s%s%s", name, here ? "; did you mean ./" : "",
         here ? name : "", here ? "?" : "");
 }
 
@@ -96,15 +100,16 @@ static int find_directory(const struct hark_cli_program *p)
 {
     struct stat st;
     if (p->directory == NULL) return 0;
-    if (stat(p->directory, &st) < 0) return bad("--wdir: %s: %s", p->directory, strerror(errno));
-    return S_ISDIR(st.st_mode) ? 0 : bad("--wdir: %s is no directory", p->directory);
+    if (stat(p->directory, &st) < 0)
+        return refuse(p, "--wdir: %s: %s", p->directory, strerror(errno));
+    return S_ISDIR(st.st_mode) ? 0 : refuse(p, "--wdir: %s is no directory", p->directory);
 }
 
 static int find(struct hark_cli_program *p, enum hark_cli_mpi mpi)
 {
     const char *name = p->argv[0];
     if (name == NULL || *name == 0)
-        return bad("expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
+        return refuse(p, "expected a program: hark run [OPTION]... -- PROGRAM [ARG]...");
     int status = mpi == HARK_CLI_MPI_NONE ? 0 : hark_cli_mpi_launcher(p->argv);
     if (status == 0) status = find_directory(p);
     if (status == 0) status = strchr(name, '/') ? find_path(p, name) : find_name(p, name);
@@ -125,6 +130,7 @@ int hark_cli_programs_find(
             return bad("expected -n N before each of several programs, none is before %s",
                 one->argv[0] ? one->argv[0] : "the last");
         if (one->ranks == 0) one->ranks = ranks;
+        one->command = p->command ? p->command : "run";
         int status = find(one, mpi);
         if (status) return status;
         *all += one->ranks;

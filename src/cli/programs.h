@@ -8,6 +8,7 @@
 #include "variables.h"
 
 struct hark_cli_program {
+    const char *command; /* whose lines these are, such as "run" */
     char *const *argv;
     uint32_t ranks;        /* 0: not said */
     const char *directory; /* NULL: ours */
@@ -17,6 +18,7 @@ struct hark_cli_program {
 };
 
 struct hark_cli_programs { /* all zero: none */
+    const char *command;   /* NULL: run */
     struct hark_cli_program *at;
     uint32_t count;
     struct hark_run_program *run; /* for the supervisor; lasts as long as the others. Owned */

@@ -366,6 +366,20 @@ static int suits(struct run_arguments *a)
     return 0;
 }
 
+/* The first that was given of those that need hosts; NULL: none. */
+static const char *option_of_hosts(const struct run_arguments *a)
+{
+    const struct run_hosts *h = &a->hosts;
+    return h->spares         ? "--spares"
+           : h->launcher     ? "--launcher"
+           : h->timeout_ms   ? "--host-timeout"
+           : a->o.host_store ? "--host-store"
+           : h->copies       ? "--host-copies"
+           : h->code.hosts   ? "--host-code"
+           : h->interface    ? "--interface"
+                             : NULL;
+}
+
 int run_hosts_complete(struct run_arguments *a)
 {
     struct run_hosts *h = &a->hosts;
@@ -375,13 +389,11 @@ int run_hosts_complete(struct run_arguments *a)
     int status = 0;
     if (h->file && h->list) return bad("expected one of --hosts and --hostfile, found both");
     if (h->file == NULL && h->list == NULL && !slurm) {
-        if (h->spares || h->launcher || h->timeout_ms || h->interface || h->copies ||
-            h->code.hosts || a->o.host_store)
-            return bad("--spares, --launcher, --host-timeout, --host-store, --host-copies, "
-                       "--host-code and --interface need --hostfile FILE, --hosts LIST, or a Slurm "
-                       "allocation of "
-                       "several nodes");
-        return 0;
+        const char *option = option_of_hosts(a);
+        return option ? bad("%s needs hosts: --hostfile FILE, --hosts LIST, or a Slurm allocation "
+                            "of several nodes",
+                            option)
+                      : 0;
     }
     if (h->file) status = read_hosts(h);
     else if (h->list) status = read_list(h, &(struct source){"--hosts", 0}, h->list);

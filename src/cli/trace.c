@@ -55,7 +55,9 @@ static int parse(int argc, char **argv, struct arguments *a)
         default: return hark_cli_refused("trace", c, argv);
         }
     }
-    if (optind + 1 != argc || a->svg == NULL) return bad(usage, "");
+    if (optind + 1 == argc && a->svg == NULL)
+        return bad("--svg OUT is missing: hark trace FILE --svg OUT [--from MS] [--to MS]", "");
+    if (optind + 1 != argc) return bad(usage, "");
     if (!(a->options.to_ms > a->options.from_ms))
         return bad("--to must be greater than --from", "");
     a->file = argv[optind];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -82,6 +83,17 @@ void hark_sup_look_for_store(struct supervisor *s)
         s->store_path);
 }
 
+/* `why`, and if the folder is missing that the store would be made in, that too. */
+static int no_store(const char *path, int why)
+{
+    const char *slash = strrchr(path, '/');
+    char above[PATH_MAX], text[200];
+    snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    snprintf(text, sizeof text, "%s%s", strerror(why),
+        why == ENOENT && access(above, F_OK) < 0 ? "; the directory above it must exist" : "");
+    return bad("store", path, text);
+}
+
 /* Finds and locks the store that is kept, and learns whose it is. */
 static int take_store(struct supervisor *s)
 {
@@ -89,7 +101,7 @@ static int take_store(struct supervisor *s)
     s->store_path = realpath(s->o->store, NULL);
     if (s->store_path == NULL && errno == ENOENT && mkdir(s->o->store, 0700) == 0)
         s->store_path = realpath(s->o->store, NULL);
-    if (s->store_path == NULL) return bad("store", s->o->store, strerror(errno));
+    if (s->store_path == NULL) return no_store(s->o->store, errno);
     int status = lock_store(s, s->store_path);
     if (status) return status;
     s->belongs = job_of_store(s->store_path, job);
@@ -393,9 +405,9 @@ int hark_sup_close_recording(struct supervisor *s)
 
 int hark_sup_job_open(struct supervisor *s)
 {
-    int status = check_writable("trace", s->o->trace);
-    if (status == 0) status = check_writable("figures", s->o->json);
-    if (status == 0) status = check_writable("recording", s->o->record);
+    int status = check_writable("--trace:", s->o->trace);
+    if (status == 0) status = check_writable("--json:", s->o->json);
+    if (status == 0) status = check_writable("--record:", s->o->record);
     if (status == 0) status = find_trace(s);
     if (status == 0) status = name_job(s);
     if (status == 0 && s->o->store) status = take_store(s);

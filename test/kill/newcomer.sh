@@ -9,6 +9,12 @@ export PLACE=$work
 expect 2 "^hark run: -n: expected 1 to 65536 processes, found \"p\" (-np is mpiexec's)$" -np 4 -- "$newcomer"
 cp "$newcomer" newcomer
 expect 2 '^hark run: newcomer: no such program in PATH; did you mean ./newcomer?$' -n 2 newcomer
+echo 'int main' >ring.c
+expect 2 '^hark run: ring.c: no such program in PATH; did you mean ./ring.c?$' -n 2 ring.c
+for option in '--spares 1' '--host-store /x' '--host-timeout 3s' '--launcher x' '--host-copies 2' '--host-code 2+1' '--interface x'; do
+  # shellcheck disable=SC2086
+  refused "${option% *} needs hosts: --hostfile FILE, --hosts LIST, or a Slurm allocation of several nodes" $option -- true
+done
 expect 2 '^hark run: ./out: expected a program, this can not be executed$' -n 2 ./out
 expect 1 '^hark: rank 0 exited without hark_init: true is not a program of hark$' -n 1 true
 expect 1 '^hark: rank [01] exited without hark_finalize$' -n 2 ./newcomer no-finalize

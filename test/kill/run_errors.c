@@ -92,6 +92,13 @@ static void the_program(void **state)
     EXPECT("hark run: @/text: expected a program, this can not be executed", "run", "--", "@/text");
 }
 
+static void traces(void **state)
+{
+    EXPECT("hark trace: --svg OUT is missing: hark trace FILE --svg OUT [--from MS] [--to MS]",
+        "trace", "t.txt");
+    EXPECT("hark trace: usage: hark trace FILE --svg OUT [--from MS] [--to MS]", "trace");
+}
+
 static void values(void **state)
 {
     EXPECT(
@@ -223,16 +230,16 @@ static void files(void **state)
     struct run *r = *state;
     char path[600];
     put(r, "file", "");
-    EXPECT("hark: trace @/no/trace: No such file or directory", "run", "--trace", "@/no/trace",
+    EXPECT("hark: --trace: @/no/trace: No such file or directory", "run", "--trace", "@/no/trace",
         "--", "true");
-    EXPECT("hark: figures @/no/json: No such file or directory", "run", "--json", "@/no/json", "--",
+    EXPECT("hark: --json: @/no/json: No such file or directory", "run", "--json", "@/no/json", "--",
         "true");
     EXPECT("hark: spill directory @/no/spill: No such file or directory", "run", "--log-limit",
         "1M", "--spill", "@/no/spill", "--", "true");
     EXPECT("hark: spill directory @/file: is no directory", "run", "--log-limit", "1M", "--spill",
         "@/file", "--", "true");
-    EXPECT("hark: store @/no/store: No such file or directory", "run", "--store", "@/no/store",
-        "--", "true");
+    EXPECT("hark: store @/no/store: No such file or directory; the directory above it must exist",
+        "run", "--store", "@/no/store", "--", "true");
     EXPECT("hark: store @/file: Not a directory", "run", "--store", "@/file", "--", "true");
     snprintf(path, sizeof path, "%s/full", r->place);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -398,9 +405,10 @@ static void help(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(values),
-        TEST(names), TEST(clusters), TEST(kills), TEST(multicasts), TEST(files), TEST(options),
-        TEST(names_of_options), TEST(a_store_of_another_job), TEST(a_store_of_another_hydee),
-        TEST(a_store_of_another_team), TEST(a_store_of_another_number_of_copies), TEST(help)};
+    const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(traces),
+        TEST(values), TEST(names), TEST(clusters), TEST(kills), TEST(multicasts), TEST(files),
+        TEST(options), TEST(names_of_options), TEST(a_store_of_another_job),
+        TEST(a_store_of_another_hydee), TEST(a_store_of_another_team),
+        TEST(a_store_of_another_number_of_copies), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,8 @@ grep -q "place of its MPI library: .*/$(basename "$library")" out && good || bad
 grep -q '^    MPI_Comm_spawn: the processes of a job' out && good || bad 'its function'
 is 'other functions' 1 "$(grep -c '^    ' out)"
 is 'it runs all the same' 0 "$(timeout 60 "$hark" run -n 2 --protocol none -- "$program" >out 2>err; echo $?)"
+(cd "$(dirname "$program")" && "$hark" mpi "./$(basename "$program")") >out 2>err
+is 'a program by its path' "$program: a program of MPI" "$(head -1 out)"
 "$hark" mpi /bin/sh >out 2>err
 is 'a program without MPI' 0 $?
 
@@ -30,7 +32,8 @@ refused() { # line, arguments
   "$hark" mpi "$@" >out 2>err
   is "hark mpi $*" "2 $line" "$? $(cat err)"
 }
-refused 'hark run: missing/program: No such file or directory' missing/program
+refused 'hark mpi: missing/program: No such file or directory' missing/program
+refused 'hark mpi: no-such-program: no such program in PATH' no-such-program
 refused 'hark mpi: expected one program at most, found "b" too' a b
 refused 'hark mpi: expected --functions alone, found "a" too' --functions a
 refused 'hark mpi: --colour: no such option, see `hark help mpi`' --colour

@@ -151,7 +151,7 @@ expect 2 '^hark check: bad.hark:2:5: ' check bad.hark
 expect 2 '^hark replay: bad.hark:2:5: ' replay bad.hark
 expect 2 'expected 0 to 8' check --failures 9 lv3.hark
 expect 2 'expected bytes such as' check --max-memory lots lv3.hark
-expect 2 'no protocol is named "walk"' check --protocol walk lv3.hark
+expect 2 '^hark check: --protocol: expected none, .*hydee.* or .*, found "walk"$' check --protocol walk lv3.hark
 expect 2 '--random needs --protocol' check --random 1:10
 expect 2 'expected SEED:COUNT' check --protocol hydee --random 1
 expect 2 '--random cannot be combined with a scenario' check --protocol hydee --random 1:1 lv3.hark
