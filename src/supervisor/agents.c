@@ -62,8 +62,8 @@ static void wait_for_leases(struct supervisor *s)
     if (over) return;
     const uint64_t wait = hark_lease_dead_ns(lease_ms * UINT64_C(1000000)) / 1000000;
     hark_sup_say(
-        "the run before has not ended its processes: they are gone in %.1f s, then this one "
-        "begins",
+        "the run before did not end by itself; its processes may live for %.1f s more at the "
+        "longest, then this one begins",
         (double)wait / 1000);
     uv_timer_init(&s->loop, &timer);
     timer.data = &over;

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,6 +209,21 @@ void hark_sup_recovered(struct supervisor *s)
 
 /* ---- the first start ------------------------------------------------------------------------- */
 
+static void say_goes_on(const struct supervisor *s)
+{
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        const uint64_t from = s->child[r].checkpoint;
+        if (from < low) low = from;
+        if (from > high) high = from;
+    }
+    if (high == 0) hark_sup_say("the job goes on from the beginning, it has no checkpoint yet");
+    else if (low == high) hark_sup_say("the job goes on from checkpoint %" PRIu64, low);
+    else
+        hark_sup_say("the job goes on from checkpoints %" PRIu64 "%s to %" PRIu64, low,
+            low ? "" : " (the beginning)", high);
+}
+
 /* All go back to what the store of an earlier run has. */
 static bool resume(struct supervisor *s)
 {
@@ -225,6 +241,7 @@ static bool resume(struct supervisor *s)
     }
     if (ok) hark_sup_copies_undo(s, member);
     if (ok) hark_sup_keep_output(s);
+    if (ok) say_goes_on(s);
     if (ok) hark_sup_trace_failed(s);
     if (ok) hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0));
     free(member);

@@ -48,11 +48,18 @@ until_true() { # command...; half a minute, as long as the run lasts
   done
   return 1
 }
-run() { exec "$hark" run -n 4 --protocol coordinated --interval 20ms "${hosts[@]}" "$@" -- "$heat2d" 40 100000000; }
+# Hosts of one machine have one folder for their images: so it is one host.
+run() { exec "$hark" run -n 4 --protocol coordinated --interval 20ms --hosts a "${hosts[@]:2}" "$@" -- "$heat2d" 40 100000000; }
 stopped() { # what, options: a run that is stopped behind a checkpoint
   local what=$1; shift
+  rm -f err
   touch mark
   run --store st --host-store "$PWD/hs" --checkpoint-on USR1 --then-stop "$@" >out 2>err & run=$!
+  case $* in
+  *--resume*) # what is newer than that is of this run
+    holds "$what: it goes on" until_true grep -q '^hark: the job goes on from checkpoint [1-9][0-9]*$' err
+    touch mark ;;
+  esac
   holds "$what: there are checkpoints" until_true sh -c 'find hs -path "*/r3/*" -newer mark | grep .'
   kill -USR1 $run 2>said; wait $run
   is "$what: status" 75 $?
@@ -63,11 +70,23 @@ for what in list verify; do
   "$hark" store $what st --json json >out 2>&1
   is "store $what: status" 0 $?
   holds "store $what: where its checkpoints are" grep -qxF \
-    "Its checkpoints are on its hosts' own disks, below $PWD/hs (--host-store), and are not read from here: a, b, c" out
+    "Its checkpoints are on its hosts' own disks, below $PWD/hs (--host-store), and are not read from here: a" out
   holds "store $what: JSON" grep -qF "\"host_store\": \"$PWD/hs\"" json
   if grep -q 'none\|can not' out; then bad "store $what: not that there were none"; else good; fi
 done
+"$hark" run -n 4 "${hosts[@]}" --store st3 --host-store "$PWD/hs" -- false >out 2>err
+"$hark" store list st3 >out 2>&1
+holds 'store list: several hosts' grep -q 'are not read from here: a, b, c$' out
 holds 'store verify: JSON: only its hosts know' grep -qF '"resumable": null' json
 stopped 'the run goes on' --resume
+
+# ---- a run that was killed -------------------------------------------------------------------------
+touch mark
+run --store st --host-store "$PWD/hs" --resume >out 2>err & run=$!
+holds 'a run to be killed: there are checkpoints' until_true sh -c 'find hs -path "*/r3/*" -newer mark | grep .'
+{ kill -KILL $run; wait $run; } 2>said
+stopped 'behind one that was killed' --resume
+holds 'behind one that was killed: how long its processes may live' grep -qx \
+  'hark: the run before did not end by itself; its processes may live for [23][.][0-9] s more at the longest, then this one begins' err
 
 finish
