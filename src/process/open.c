@@ -43,17 +43,27 @@ static void persist(void *self, const struct hark_fact *fact)
     HARK_POINT("persisted", P.setup.rank);
 }
 
+/* The channel, not the communicator: all of MPI share four (app_state.h). */
+static const char *channel_words(uint16_t channel)
+{
+    static const char *const words[] = {"messages", "collective calls", "multicasts", "reductions",
+        "messages of MPI", "collective calls of MPI", "acknowledgements of MPI",
+        "one-sided calls of MPI"};
+    return channel < sizeof words / sizeof words[0] ? words[channel] : "of another version";
+}
+
 static void diverged(void *self, const struct hark_divergence *x)
 {
-    char line[300];
+    char line[400];
     struct hark_control m;
     (void)self;
     if (x->name.way == HARK_IN && x->name.ssn)
         snprintf(line, sizeof line,
             "rank %u diverged: its re-execution does not take, or look at, message %llu of rank %u "
-            "(context %u), as it did next "
+            "(context %u: %s), as it did next "
             "before the failure",
-            P.setup.rank, (unsigned long long)x->name.ssn, x->name.peer, x->name.ctx);
+            P.setup.rank, (unsigned long long)x->name.ssn, x->name.peer, x->name.ctx,
+            channel_words(x->name.ctx));
     else if (x->name.way == HARK_IN)
         snprintf(line, sizeof line,
             "rank %u diverged: its re-execution waits where it did something else before the "
@@ -62,17 +72,19 @@ static void diverged(void *self, const struct hark_divergence *x)
     else if (x->expected == 0 && x->got == 0)
         snprintf(line, sizeof line,
             "rank %u diverged: its re-execution does not send messages %llu..%llu to rank %u "
-            "(context %u), which it sent "
+            "(context %u: %s), which it sent "
             "before the failure",
             P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last,
-            x->name.peer, x->name.ctx);
+            x->name.peer, x->name.ctx, channel_words(x->name.ctx));
     else
         snprintf(line, sizeof line,
-            "rank %u diverged: messages %llu..%llu to rank %u (context %u) differ from those sent "
+            "rank %u diverged: messages %llu..%llu to rank %u (context %u: %s) differ from those "
+            "sent "
             "before the failure: "
             "digest expected %016llx, got %016llx",
             P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last,
-            x->name.peer, x->name.ctx, (unsigned long long)x->expected, (unsigned long long)x->got);
+            x->name.peer, x->name.ctx, channel_words(x->name.ctx), (unsigned long long)x->expected,
+            (unsigned long long)x->got);
     hark_control_begin(&m, HARK_C_DIVERGED);
     hark_control_puts(&m, line, strlen(line));
     hark_process_say(&m);

@@ -47,11 +47,10 @@ void hark_sup_advise_diverged(const struct supervisor *s)
                      "--protocol %s: see `hark help protocols`",
             p->name, hark_protocol_for(HARK_FOR_ANY)->name);
     else if (!hark_service_by_all(p))
-        hark_sup_say("under %s a process that begins again must send the same, in whatever order "
-                     "messages come: is all that it needs protected "
-                     "as it is when hark_checkpoint is called, the counter of a loop too? For a "
-                     "program in which that order matters use "
-                     "--protocol %s: see `hark help protocols`; if it reads clocks or random "
-                     "numbers, --journal keeps them",
+        hark_sup_say("under %s a process must send the same again in whatever order messages "
+                     "come; this one does not. If the order decides what it sends, use --protocol "
+                     "%s (see `hark help protocols`); if a clock or random numbers do, --journal; "
+                     "if it takes checkpoints, look whether all it needs is protected, also the "
+                     "loop counter",
             p->name, hark_protocol_for(HARK_FOR_PIECEWISE)->name);
 }

@@ -9,7 +9,7 @@ export PLACE=$work
 for way in scmel camel; do
   for look in '' look; do
     rm -f told died
-    next='does not take, or look at, message 1 of rank 1 (context 0), as it did next before the failure'
+    next='does not take, or look at, message 1 of rank 1 (context 0: messages), as it did next before the failure'
     [ -z "$look" ] || next='waits where it did something else before the failure'
     expect 1 "^hark: rank 0 diverged: its re-execution $next\$" -n 3 --protocol $way --interval 0 -- "$astray" $look
     is "$way $look: said once" 1 "$(grep -c diverged out)"

@@ -20,7 +20,7 @@ for protocol in hydee sendet; do
     if [ $? = 0 ]; then is "$protocol, $kill" "$answer" "$(cat out)"
     elif [ -s out ]; then bad "$protocol, $kill: another answer before it is said: $(cat out)"
     elif grep -q 'hark: .*diverged' err &&
-      grep -q "^hark: under $protocol a process that begins again must send the same, .* use --protocol scmel: see .hark help protocols.; if it reads clocks or random numbers, --journal keeps them$" err; then good
+      grep -q "^hark: under $protocol a process must send the same again in whatever order messages come; .* use --protocol scmel (see .hark help protocols.); if a clock or random numbers do, --journal; " err; then good
     else bad "$protocol, $kill: neither the answer nor what to do"; fi
   done
 done
