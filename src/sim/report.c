@@ -194,6 +194,22 @@ static void report_parts(const struct sim_result *r, FILE *f)
     }
 }
 
+/* "17 at most to one process (4), 40 to and from it". */
+static void report_control(const struct sim_result *r, FILE *f)
+{
+    fprintf(f, "  %-26s %16" PRIu64 "  %" PRIu64 " at most to one process (", "control messages",
+        r->control, r->control_most);
+    put_rank(f, r->control_at, "");
+    fprintf(f, "), %" PRIu64 " to and from ", r->busiest);
+    if (r->busiest_at == r->control_at) {
+        fputs("it\n", f);
+        return;
+    }
+    fputs("one (", f);
+    put_rank(f, r->busiest_at, "");
+    fputs(")\n", f);
+}
+
 void sim_report(const struct sim_result *r, const struct sim_words *w, FILE *f)
 {
     fprintf(f, "%s, %s, %" PRIu32 " process%s in %" PRIu32 " cluster%s, %" PRIu32 " iteration%s\n",
@@ -215,12 +231,7 @@ void sim_report(const struct sim_result *r, const struct sim_words *w, FILE *f)
     }
     line(f, "piggyback bytes", r->piggyback_bytes, "");
     line(f, "images committed", r->checkpoints, "");
-    fprintf(f, "  %-26s %16" PRIu64 "  %" PRIu64 " to ", "control messages", r->control,
-        r->control_most);
-    put_rank(f, r->control_at, "");
-    fprintf(f, ", %" PRIu64 " to and from ", r->busiest);
-    put_rank(f, r->busiest_at, "");
-    fputc('\n', f);
+    report_control(r, f);
     if (r->diverged) line(f, "divergences", r->diverged, "");
     report_recoveries(r, w, f);
     fprintf(f,

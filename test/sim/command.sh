@@ -21,6 +21,8 @@ for run in "hydee stencil2d --ranks 30 --clusters 5" "scmel random --ranks 11" "
   if [ "$(wc -l <calm.csv)" = 2 ] && [ "$(head -1 calm.csv | tr -cd , | wc -c)" = "$(tail -1 calm.csv | tr -cd , | wc -c)" ]; then good; else bad "$run: csv"; fi
   if grep -q '</svg>' one.svg && grep -q '>3 dies<' one.svg && grep -q '>recovered<' one.svg; then good; else bad "$run: svg"; fi
 done
+expect 0 '^  control messages  *[0-9]*  [0-9]* at most to one process (\([0-9]*\|recovery\)), [0-9]* to and from \(it\|one ([0-9recovy]*)\)$' \
+  --protocol hydee --pattern stencil2d --ranks 30 --clusters 5 --fail 3@2
 # The lines are level where nobody gets on: never aslant, but within the width of a sample's own column.
 if awk -F'points="' '/polyline class="(done|log)"/ {
     n = split($2, p, /[ ,"]/)
