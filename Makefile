@@ -68,8 +68,10 @@ mutants-src: setup
 	MUTANTS=$(BUILD)-mutants test/mutants/source.py -n $(or $(N),60) -s $(or $(SEED),1) -j $(or $(JOBS),1) $(MUTANT)
 errata: setup
 	docs/errata/draw.sh $(MUTANT)
-install: all
-	meson install -C $(BUILD)
+# Only what is installed is built.
+install: setup $(BUILD)/build.ninja
+	ninja -C $(BUILD) $$(.ci/installed $(BUILD))
+	meson install --no-rebuild -C $(BUILD)
 	[ "$$(id -u)" != 0 ] || ldconfig # programs find the shared libraries
 clean:
 	rm -rf $(BUILD) $(BUILD)-gcc $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz $(BUILD)-cov $(BUILD)-mutants $(BUILD)*.log
