@@ -5,8 +5,8 @@
  *
  * Rank 0 hands out pieces of work and waits for each answer. Its messages depend on its process id,
  * so they differ when it runs again. The survivors have the messages of its first execution, and
- * the later ones do not fit them. Such a run ends with one line that says so and status 1: never
- * with a wrong answer, and it never hangs.
+ * the later ones do not fit them. Such a run ends with one line that says so and status 1, and it
+ * never hangs; what it printed before that line may be wrong.
  *
  *   no option          the contents differ: the digests of the channel do not agree
  *   --other-channel    the contents are the same, but go to other ranks: nobody sends again what a

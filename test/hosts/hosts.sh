@@ -14,7 +14,8 @@
 #   partition "h1 h2" "h3" ...  hosts reach those of their own group only; a host that is not named reaches nobody of them
 #   heal                        undoes half_open, loss and partition
 #   hosts_sshd                  in each an sshd, also after its power was cut; from within a host, ssh -F "$HARK_HOSTS/ssh/config" HOST CMD
-#   HOSTS_SEEN                  before hosts_begin: folders that the hosts' own /tmp would hide, such as a build there
+#   HOSTS_SEEN                  exported before hosts_begin: folders that the hosts' own /tmp would hide, such as a checkout there; none that
+#                               has this folder in it
 #   until_true SECONDS CMD...   tries until CMD succeeds
 #
 # What a host has of the machine: all files except those named above. DIR/shared is the shared file system, the same path for all and
