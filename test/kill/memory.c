@@ -105,6 +105,7 @@ static unsigned said(const struct run *r)
     for (const char *at = r->err; *at; at = strchr(at, '\n') + 1) {
         assert_non_null(strchr(at, '\n'));
         bool usual = strncmp(at, "hark: recovered in ", 19) == 0 ||
+                     strncmp(at, "hark: the job goes on from ", 27) == 0 ||
                      (strncmp(at, "hark: rank ", 11) == 0 &&
                          strncmp(at + 12, " died (SIGKILL) after ", 22) == 0 &&
                          strstr(at, " back to ") && strstr(at, " back to ") < strchr(at, '\n'));

@@ -677,7 +677,7 @@ static void the_command_draws_or_says_why_not(void **state)
         const char *says;
     } bad[] = {
         {{NULL}, "usage:"},
-        {{"FILE"}, "usage:"},
+        {{"FILE"}, "--svg OUT is missing"},
         {{"FILE", "--svg"}, "--svg needs a value"},
         {{"FILE", "--pdf", "x"}, "--pdf: no such option, see `hark help trace`"},
         {{"FILE", "FILE", "--svg", "OUT"}, "usage:"},
