@@ -206,7 +206,7 @@ static void done(void *self, bool whole)
     s->whole = whole;
 }
 
-/* Who has dropped it all does not know which host of the set it was. */
+/* A host that has dropped all of it does not know which host of the set it was. */
 static void dropped_before_a_piece(void **state)
 {
     struct set *s = *state;

@@ -278,7 +278,7 @@ static void tags_are_whole(void **state)
     free(expected);
 }
 
-/* What is kept back is shown when that is over, in its order, or never. */
+/* Output that is kept back is shown later in its order, or never. */
 static void kept_back(void **state)
 {
     struct hark_output *o = *state;

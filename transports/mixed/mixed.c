@@ -46,7 +46,7 @@ static void close_parts(struct mixed *m)
     free(m);
 }
 
-/* What is between hosts first: that looks at the whole config. */
+/* The part between hosts comes first: it looks at the whole config. */
 static int open_parts(
     struct mixed *m, const struct hark_transport_config *c, const char *listen, char error[200])
 {
