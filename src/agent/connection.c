@@ -75,8 +75,9 @@ static void free_connection(uv_handle_t *handle)
 
 static void let_go(struct hark_connection *c)
 {
-    if (c->let_go) c->let_go(c);
+    void (*const call)(struct hark_connection * c) = c->let_go;
     c->let_go = NULL;
+    if (call) call(c);
 }
 
 void hark_connection_release(struct hark_connection *c)
@@ -351,6 +352,7 @@ const char *hark_connection_their_address(const struct hark_connection *c)
 void hark_connection_own(struct hark_connection *c, void *owner)
 {
     c->owner = owner;
+    if (c->stage == HARK_STAGE_OPEN) let_go(c);
 }
 
 void *hark_connection_owner(const struct hark_connection *c)

@@ -67,7 +67,8 @@ int hark_listener_open(struct hark_listener **l, const struct hark_connection_co
     const char *host, uint32_t strangers, char error[200]);
 uint16_t hark_listener_port(const struct hark_listener *l);
 uint64_t hark_listener_refused(const struct hark_listener *l); /* connections dropped as above */
-/* Accepts no more, and drops strangers. Connections that were opened stay. */
+/* Accepts no more, and drops strangers, and who has no owner yet; `closed` is not called for them.
+ * Connections that have an owner stay. */
 void hark_listener_close(struct hark_listener *l);
 
 /* Connects to "HOST:PORT" ("[ADDRESS]:PORT" for IPv6; HOST may be a name: all its addresses are
@@ -88,7 +89,7 @@ void hark_connection_pause(struct hark_connection *c, bool paused);
 /* Ours and theirs, numeric, without a port: "10.0.0.1", "fe80::1". Valid while opened. */
 const char *hark_connection_our_address(const struct hark_connection *c);
 const char *hark_connection_their_address(const struct hark_connection *c);
-/* For the caller's use. */
+/* For the caller's use. One that a listener accepted is the listener's until it has an owner. */
 void hark_connection_own(struct hark_connection *c, void *owner);
 void *hark_connection_owner(const struct hark_connection *c);
 /* Ends it; `closed` is not called, and nothing else. With `flush` what was said is sent first, as

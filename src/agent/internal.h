@@ -51,7 +51,9 @@ struct hark_connection {
     void *owner;
     /* It has ended before it was opened: whoever began it decides. */
     void (*unopened)(struct hark_connection *c, const char *why);
-    void (*let_go)(struct hark_connection *c); /* it is opened, or gone: NULL from then on */
+    /* It is opened, or gone, or has an owner since it was opened: NULL from then on. May set
+     * another. */
+    void (*let_go)(struct hark_connection *c);
     struct hark_caller *caller;
     struct hark_listener *listener;
     struct hark_connection *before, *next; /* strangers of a listener */

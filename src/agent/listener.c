@@ -17,6 +17,10 @@ enum { AT_ONCE = 16 };   /* accepted before others get their turn */
 enum { BREATH_MS = 50 }; /* nobody is accepted for so long, if nobody can be */
 enum { USUAL_STRANGERS = 128 };
 
+struct hark_list {
+    struct hark_connection *first, *last;
+};
+
 struct hark_listener {
     struct hark_connection_config config;
     uv_poll_t poll;
@@ -27,21 +31,46 @@ struct hark_listener {
     uint16_t port;
     uint32_t strangers, most;
     uint64_t refused;
-    struct hark_connection *first, *last; /* strangers, the oldest first */
+    struct hark_list stranger; /* the oldest first */
+    struct hark_list opened;   /* who has proved that it knows the key, and has no owner yet */
 };
 
 /* ---- strangers ------------------------------------------------------------------------------- */
 
-static void let_go(struct hark_connection *c)
+static void append(struct hark_list *list, struct hark_connection *c)
 {
-    struct hark_listener *l = c->listener;
+    c->before = list->last;
+    c->next = NULL;
+    if (list->last) list->last->next = c;
+    else list->first = c;
+    list->last = c;
+}
+
+static void take_out(struct hark_list *list, struct hark_connection *c)
+{
     if (c->before) c->before->next = c->next;
-    else l->first = c->next;
+    else list->first = c->next;
     if (c->next) c->next->before = c->before;
-    else l->last = c->before;
+    else list->last = c->before;
     c->before = c->next = NULL;
+}
+
+static void is_owned(struct hark_connection *c)
+{
+    take_out(&c->listener->opened, c);
     c->listener = NULL;
-    l->strangers--;
+}
+
+static void is_opened(struct hark_connection *c)
+{
+    take_out(&c->listener->stranger, c);
+    c->listener->strangers--;
+    if (c->stage == HARK_STAGE_OPEN) {
+        append(&c->listener->opened, c);
+        c->let_go = is_owned;
+    } else {
+        c->listener = NULL;
+    }
 }
 
 static void refuse(struct hark_connection *c, const char *why)
@@ -60,12 +89,9 @@ static void welcome(struct hark_listener *l, int fd)
         return;
     }
     c->unopened = refuse;
-    c->let_go = let_go;
+    c->let_go = is_opened;
     c->listener = l;
-    c->before = l->last;
-    if (l->last) l->last->next = c;
-    else l->first = c;
-    l->last = c;
+    append(&l->stranger, c);
     l->strangers++;
     hark_channel_open(&c->channel, false, l->config.key);
     if (hark_connection_attach(c, fd, HARK_STAGE_SHAKE) == 0) hark_connection_hurry(c);
@@ -121,7 +147,7 @@ static void on_stranger(uv_poll_t *poll, int status, int events)
             take_breath(l);
             return;
         }
-        if (l->strangers >= l->most) refuse(l->first, NULL);
+        if (l->strangers >= l->most) refuse(l->stranger.first, NULL);
         welcome(l, fd);
     }
 }
@@ -243,7 +269,8 @@ uint64_t hark_listener_refused(const struct hark_listener *l)
 
 void hark_listener_close(struct hark_listener *l)
 {
-    while (l->first) hark_connection_release(l->first);
+    while (l->stranger.first) hark_connection_release(l->stranger.first);
+    while (l->opened.first) hark_connection_release(l->opened.first);
     uv_close((uv_handle_t *)&l->poll, let_go_of);
     uv_close((uv_handle_t *)&l->breath, let_go_of);
     close(l->fd);

@@ -137,10 +137,13 @@ static void join_again(
 
 static void on_hello(struct supervisor *s, struct hark_connection *c, struct hark_control *m)
 {
-    if (hark_control_get32(m) != HARK_AGENT_VERSION) return;
+    const bool ours = hark_control_get32(m) == HARK_AGENT_VERSION;
     const uint64_t name = hark_control_get64(m), heard = hark_control_get64(m);
     const uint32_t number = hark_control_get32(m);
-    if (m->bad) return;
+    if (!ours || m->bad) {
+        hark_connection_close(c, false);
+        return;
+    }
     if (name) {
         join_again(s, c, name, heard, number);
         return;

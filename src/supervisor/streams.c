@@ -265,18 +265,31 @@ static bool same_file(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* What they have said of themselves may still be on its way to the loop, which goes on for agents.
+ */
+static void close_outlets(struct supervisor *s)
+{
+    uv_close((uv_handle_t *)&s->moved, NULL);
+    if (s->outlet[1] != s->outlet[0]) hark_outlet_close(s->outlet[1]);
+    hark_outlet_close(s->outlet[0]);
+    s->outlet[0] = s->outlet[1] = NULL;
+}
+
 bool hark_sup_outlets_open(struct supervisor *s)
 {
     int status = -uv_async_init(&s->loop, &s->moved, on_moved);
     s->moved.data = s;
-    if (status == 0)
-        status = hark_outlet_open(&s->outlet[0], STDOUT_FILENO, s->positions, wake, &s->moved);
+    if (status) {
+        hark_sup_say("the output can not be watched: %s", strerror(status));
+        return false;
+    }
+    status = hark_outlet_open(&s->outlet[0], STDOUT_FILENO, s->positions, wake, &s->moved);
     s->outlet[1] = s->outlet[0]; /* one of both keeps their lines in order */
     if (status == 0 && !same_file(STDOUT_FILENO, STDERR_FILENO))
         status = hark_outlet_open(&s->outlet[1], STDERR_FILENO, s->positions, wake, &s->moved);
     if (status) {
         hark_sup_say("no thread for the output: %s", strerror(status));
-        if (s->outlet[0]) hark_outlet_close(s->outlet[0]);
+        close_outlets(s);
         return false;
     }
     hark_sup_say_through(s->outlet[1]);
@@ -305,6 +318,5 @@ void hark_sup_outlets_close(struct supervisor *s)
         uv_run(&s->loop, UV_RUN_ONCE);
     on_moved(&s->moved);
     hark_sup_say_through(NULL);
-    if (s->outlet[1] != s->outlet[0]) hark_outlet_close(s->outlet[1]);
-    hark_outlet_close(s->outlet[0]);
+    close_outlets(s);
 }

@@ -191,21 +191,29 @@ static void nobody_there(void **state)
     world_close(&w);
 }
 
-/* What was opened stays when its listener goes; a stranger goes with it. */
+/* A connection that has an owner stays when its listener goes; strangers, and who has no owner yet,
+ * go with it. */
 static void a_listener_goes(void **state)
 {
     (void)state;
     struct world w;
-    struct end late = {0};
+    struct end late = {0}, nameless = {0};
     world_open(&w);
     world_meet(&w);
+    struct hark_connection *owned = w.called.c;
+    hark_connection_own(owned, &w);
+    end_init(&w, &nameless, "key");
+    (void)world_call(&w, &nameless);
+    until(&w, nameless.opened == 1 && w.called.opened == 2);
     end_init(&w, &late, "key");
     (void)world_call(&w, &late);
     (void)uv_run(&w.loop, UV_RUN_NOWAIT);
     hark_listener_close(w.listener);
     w.listener = NULL;
-    until(&w, late.closed);
+    w.called.c = owned;
+    until(&w, late.closed && nameless.closed);
     assert_int_equal(late.opened, 0);
+    assert_int_equal(w.called.closed, 0); /* whoever closes a listener is not told */
     assert_int_equal(hark_connection_say(w.caller.c, "still", 5), 0);
     until(&w, w.called.messages == 1);
     world_close(&w);
