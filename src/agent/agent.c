@@ -135,8 +135,12 @@ int hark_agent(void)
     static struct agent agent;
     struct agent *a = &agent;
     struct rlimit files;
-    *a = (struct agent){
-        .janitor = {-1, 0}, .board_fd = -1, .store_fd = -1, .lock_fd = -1, .status = 1};
+    *a = (struct agent){.janitor = {-1, 0},
+        .board_fd = -1,
+        .store_fd = -1,
+        .lock_fd = -1,
+        .owned_fd = -1,
+        .status = 1};
     if (sodium_init() < 0) return unfit("libsodium finds no randomness");
     int status = read_launcher(a);
     if (status) return status;

@@ -15,15 +15,23 @@
  *
  *   the first on each connection, the agent's and the answer
  *     HELLO     version u32, session u64 (0: a new one), heard u64, number u32 (of the agent's
- *               connections), name string, more names: u32 count + strings, pid u32
+ *               connections), name string, more names: u32 count + strings, pid u32, run u64: of
+ *               the supervisor that it serves
  *     JOB       begins a session; see struct hark_agent_job
  *     JOINED    heard u64: the session goes on
  *     GONE      it does not: the host was taken for dead
- *   then, as messages of the session (session.h), agent -> supervisor
- *     READY     directory string, spill string, store string, port u32, board u32, store u32,
- *               clock u64: the job is made here. Descriptors are those that processes inherit;
- *               port is where other agents connect to, 0: nowhere; clock is CLOCK_MONOTONIC, ns
- *     UNFIT     line string: it can not be made here
+ *     ADOPTED   run u64, lease u32, wait u32: the supervisor of that session is dead, and this one
+ *               takes its place, see takeover.c. The session begins anew. The agent stops its
+ * processes, and says LIVES of each, then READY then, as messages of the session (session.h), agent
+ * -> supervisor READY     directory string, spill string, store string, port u32, board u32, store
+ * u32, clock u64: the job is made here. Descriptors are those that processes inherit; port is where
+ * other agents connect to, 0: nowhere; clock is CLOCK_MONOTONIC, ns UNFIT     line string: it can
+ * not be made here LIVES     slot u32, pid u32, journal u32, flags u32 (HARK_LIVES_*), inc u32,
+ * program u32, re u32 (of the last FAILED that it was told), checkpoint u64 (it began from), asked
+ *               u64 (of the last ASK), input u64, read u64 (so far it has read its input;
+ *               UINT64_MAX: it has none), positions u64 of what follows as HEARD of each of its
+ *               outputs, address string: see HELLO in control.h; then of each slot u32: 1 + the
+ *               incarnation that PEER has told it of, or 0
  *     STARTED   slot u32, status u32, pid u32, journal u32: the answer to START. Status is 0 or
  *               an errno; ENODATA: the image that it begins from can not be had
  *     HEARD     slot u32, line u32 (enum hark_pipe), bytes: what it said or printed. All that it
@@ -63,6 +71,10 @@
  *     INPUT     slot u32, bytes: what comes next of its input, no further than HARK_A_WINDOW behind
  *               the last `put`; none: it ends there
  *     ANSWER    n u64: to BEAT; a mention
+ *     GO_ON     behind ADOPTED: processes run again. What they have printed and nobody has been
+ *               shown, and said without an answer, is said again as HEARD
+ *     SHOWN     (slot u32, out u64, err u64)..., to the end: so much of their output was shown; a
+ *               mention
  *     COPY      rank u32, id u64, address string, round u32: the agent there gets a copy of the
  *               image
  *     DROP      rank u32, below u64: no copies of images before that one are needed
@@ -126,6 +138,7 @@ enum hark_agent_type {
     HARK_A_CODED,
     HARK_A_CODES,
     HARK_A_SPOILT,
+    HARK_A_LIVES,
     HARK_A_JOB = 32,
     HARK_A_START,
     HARK_A_TELL,
@@ -146,6 +159,9 @@ enum hark_agent_type {
     HARK_A_CODE,
     HARK_A_COMBINE,
     HARK_A_UNCODE,
+    HARK_A_ADOPTED,
+    HARK_A_GO_ON,
+    HARK_A_SHOWN,
     HARK_A_PUT = 64,
     HARK_A_GET,
     HARK_A_NONE,
@@ -153,6 +169,12 @@ enum hark_agent_type {
     HARK_A_PIECE,
     HARK_A_ASK,
     HARK_A_CODED_IS
+};
+
+enum hark_agent_lives {
+    HARK_LIVES_HELLO = 1,    /* it has said HELLO */
+    HARK_LIVES_FINISHED = 2, /* and FINISHED */
+    HARK_LIVES_BACK = 4      /* it was about to go back */
 };
 
 enum hark_agent_holds {
@@ -174,8 +196,9 @@ enum hark_agent_coded {
     HARK_CODED_GONE = 2, /* it is there no more, or damaged */
 };
 
-#define HARK_AGENT_SET    "set:"  /* begins one: a set of hosts, see rebuild.c */
-#define HARK_AGENT_SHARED "store" /* a place of an image: the store that all share */
+#define HARK_AGENT_TAKEOVER "takeover" /* a file in the store that all share: takeover.c */
+#define HARK_AGENT_SET      "set:"     /* begins one: a set of hosts, see rebuild.c */
+#define HARK_AGENT_SHARED   "store"    /* a place of an image: the store that all share */
 
 /* The job, as an agent is told of it. Strings of one that was read point into the message. */
 struct hark_agent_job {
@@ -191,7 +214,10 @@ struct hark_agent_job {
                            memory */
     uint32_t belongs;   /* the store is of an earlier run */
     uint32_t shared;    /* images go from host_store to store too */
-    uint32_t lease_ms;  /* so long after its last answered BEAT it ends all, see lease.h */
+    uint32_t lease_ms;  /* so long after its last answered BEAT it ends all, see lease.h; or, with
+                           wait_ms, stops it, and ends it only so much later */
+    uint32_t wait_ms;   /* 0: none can take the supervisor's place */
+    uint64_t run;       /* the supervisor's */
     uint64_t ignored;   /* a bit for each signal that processes ignore from their start */
     char **environment; /* of all processes; NULL behind the last; owned */
 };

@@ -37,6 +37,11 @@ void hark_agent_took(struct hosted *h)
     hark_agent_say(h->a, &m);
 }
 
+uint64_t hark_agent_input_read(const struct hosted *h)
+{
+    return h->input ? hark_feed_read(&h->input->feed) : UINT64_MAX;
+}
+
 static void feed_on(struct hark_agent_input *in)
 {
     in->begin += hark_feed_write(&in->feed, in->waits + in->begin, in->end - in->begin);

@@ -67,6 +67,14 @@ static inline uint64_t hark_lease_end(const struct hark_lease *l)
     return l->answered + l->ns;
 }
 
+/* With a supervisor timeout processes are stopped then, before whoever can only end them does so.
+ * They may run again when a later beat is answered: it is the supervisor's word that it had not
+ * given the host up when it had that beat, and so it does not before the lease of that is over. */
+static inline uint64_t hark_lease_stop(const struct hark_lease *l)
+{
+    return hark_lease_end(l) - l->ns / 10;
+}
+
 /* Between two beats. */
 static inline uint64_t hark_lease_period_ms(uint64_t lease_ms)
 {

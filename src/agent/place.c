@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,9 @@
 #include "../control/transports.h"
 #include "hark/store.h"
 
-#define LOCK_MS 3000
+#define FORMER_MS  5000 /* for an agent that is told to end */
+#define JANITOR_MS 1000 /* for the janitor of one that was killed */
+#define LOCK_MS    3000
 
 /* Variables that say where a process is, not what it is to do: the host's own stay. */
 static bool of_host(const char *variable)
@@ -45,12 +48,57 @@ static bool fails(char error[256], const char *what, const char *name, int why)
     return false;
 }
 
+/* Whose directory it is: in it is a file that its agent has locked. 0: nobody's that we know. */
+static pid_t owner_of(const char *directory)
+{
+    char path[160];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(path, sizeof path, "%s/agent", directory);
+    const int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    const bool locked = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    if (fd >= 0) close(fd);
+    return locked ? lock.l_pid : 0;
+}
+
+static bool is_there(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+/* An agent that was given up may still be here, with its processes stopped: they have others in
+ * their places now, or will have. It, or its janitor, removes the directory. If there is neither,
+ * as after a power cut, nobody does. */
+static void end_former(const char *directory)
+{
+    pid_t owner = 0;
+    bool told = false;
+    for (int waited = 0; waited < (owner ? FORMER_MS : JANITOR_MS) && is_there(directory);
+         waited += 20) {
+        owner = owner_of(directory);
+        if (owner && !told) told = kill(owner, SIGTERM) == 0;
+        (void)poll(NULL, 0, 20);
+    }
+    if (owner_of(directory) == 0) hark_remove_tree(directory);
+}
+
+static bool own_directory(struct agent *a)
+{
+    char path[160];
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    snprintf(path, sizeof path, "%s/agent", a->directory);
+    a->owned_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    return a->owned_fd >= 0 && fcntl(a->owned_fd, F_SETLK, &lock) == 0;
+}
+
 static bool make_directory(struct agent *a, char error[256])
 {
     const char *base = getenv("TMPDIR");
     /* Sockets lie in it, and a socket's path is short. */
     if (base == NULL || base[0] != '/' || strlen(base) > 40) base = "/tmp";
     snprintf(a->directory, sizeof a->directory, "%s/%s", base, a->job.name);
+    end_former(a->directory);
+    if (is_there(a->directory)) return fails(error, "cannot make", a->directory, EEXIST);
     if (a->job.spill[0] && asprintf(&a->spill, "%s/%s", a->job.spill, a->job.name) < 0) {
         a->spill = NULL;
         return fails(error, "spill directory", a->job.spill, ENOMEM);
@@ -60,7 +108,9 @@ static bool make_directory(struct agent *a, char error[256])
         a->job.name, a->directory, a->spill, NULL, transport_of(a)->sweep, -1, NULL};
     if (hark_janitor_start(&a->janitor, &job) < 0)
         return fails(error, "cannot start", "the janitor", errno);
-    if (mkdir(a->directory, 0700) < 0) return fails(error, "cannot make", a->directory, errno);
+    if (mkdir(a->directory, 0700) < 0 || !own_directory(a))
+        return fails(error, "cannot make", a->directory, errno);
+    if (a->spill) hark_remove_tree(a->spill); /* of one that nobody has removed */
     if (a->spill && mkdir(a->spill, 0700) < 0)
         return fails(error, "spill directory", a->spill, errno);
     return true;
@@ -145,7 +195,7 @@ static bool open_own(struct agent *a, char error[256])
     a->store_fd = open(a->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (a->store_fd < 0) return fails(error, "host store", a->store_path, errno);
     if (!is_ours(a, error)) return false;
-    if (a->job.shared && !is_shared(a, error)) return false;
+    if ((a->job.shared || a->job.wait_ms) && !is_shared(a, error)) return false;
     if (!hark_shared_open(a)) return fails(error, "store", a->job.store, ENOMEM);
     return hark_coder_open(a, error) && hark_depot_open(a, error);
 }
@@ -192,11 +242,14 @@ void hark_agent_clear(struct agent *a, bool over)
         if (a->hosted[i].journal >= 0) close(a->hosted[i].journal);
         if (a->hosted[i].waits) hark_agent_start_free(a->hosted[i].waits);
         free(a->hosted[i].waits);
+        hark_kept_free(&a->hosted[i]);
         hark_local_free(&a->hosted[i].local);
     }
     if (a->board) munmap(a->board, hark_board_bytes(a->job.ranks, a->job.traffic));
     if (a->board_fd >= 0) close(a->board_fd);
     if (a->store_fd >= 0) close(a->store_fd);
+    if (a->owned_fd >= 0) close(a->owned_fd);
+    a->owned_fd = -1;
     if (a->janitor.pipe >= 0) {
         transport_of(a)->sweep(a->job.name, a->directory);
         hark_remove_tree(a->directory);

@@ -6,12 +6,14 @@
  */
 #include "state.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define CONNECT_MS 30000               /* for one address of the supervisor, at first */
+#define CONNECT_MS 30000 /* for one address of the supervisor, at first */
+#define IN_VAIN    4u    /* looks for who takes over, before it is believed that nobody will */
 #define LEAST_NS   UINT64_C(400000000) /* unanswered: what a busy supervisor may need */
 
 static void try_next(struct agent *a, const char *why);
@@ -50,6 +52,7 @@ static void opened(void *self, struct hark_connection *c)
     hark_control_put32(&m, ++a->opened);
     put_names(a, &m);
     hark_control_put32(&m, (uint32_t)getpid());
+    hark_control_put64(&m, a->job.run);
     hark_control_end(&m);
     if (!m.bad) (void)hark_connection_say(c, m.at, m.length);
     hark_control_free(&m);
@@ -80,6 +83,22 @@ static void begin_again(uv_timer_t *timer)
  * old one stays until that is there. */
 static void look(struct agent *a)
 {
+    if (a->stopped && a->looks_in_vain >= IN_VAIN) {
+        fprintf(stderr,
+            "hark agent: %s: the job goes on without this host, or has ended; its processes are "
+            "ended\n",
+            hark_agent_name(a));
+        hark_agent_leave(a, 3);
+        return;
+    }
+    if (a->stopped && hark_takeover_look(a)) { /* one takes over: it is to be found
+                                                * there
+                                                */
+        if (a->attempt) hark_connection_close(a->attempt, false);
+        a->attempt = NULL;
+        a->attempts = 0;
+        uv_timer_stop(&a->again);
+    }
     const uint64_t fifth = a->lease.ns / 5, now = hark_lease_now(),
                    patience = fifth > LEAST_NS ? fifth : LEAST_NS,
                    since = a->lease.answered > a->since ? a->lease.answered : a->since;
@@ -96,26 +115,52 @@ static void look(struct agent *a)
 
 static void set_fence(struct agent *a);
 
+/* With a supervisor timeout processes are stopped then, and the janitor, which ends them when the
+ * lease is over, is told only then that it may wait: it can not stop them. */
+static uint64_t last_at(const struct agent *a)
+{
+    return hark_lease_end(&a->lease) + a->job.wait_ms * UINT64_C(1000000);
+}
+
 static void on_fence(uv_timer_t *timer)
 {
     struct agent *a = timer->data;
-    if (hark_lease_now() < hark_lease_end(&a->lease)) {
+    const uint64_t now = hark_lease_now();
+    if (a->job.wait_ms && now >= hark_lease_stop(&a->lease) && !a->stopped) {
+        hark_takeover_stop(a);
+        if (!a->done)
+            fprintf(stderr,
+                "hark agent: %s: hark run has not answered for %" PRIu64
+                " ms; the processes of this host are stopped, and wait for %" PRIu32
+                " s for a hark run --resume that takes them over\n",
+                hark_agent_name(a), (now - a->lease.answered) / 1000000, a->job.wait_ms / 1000);
+    }
+    if (now < last_at(a)) {
         set_fence(a);
         return;
     }
     if (!a->done)
         fprintf(stderr,
-            "hark agent: %s: hark run has not answered for %u ms; the processes of this host "
-            "are ended, for others take their places\n",
-            hark_agent_name(a), a->job.lease_ms);
+            "hark agent: %s: hark run has not answered for %" PRIu32
+            " ms; the processes of this host are ended, for others take their places\n",
+            hark_agent_name(a), a->job.lease_ms + a->job.wait_ms);
     hark_agent_leave(a, 3);
 }
 
 static void set_fence(struct agent *a)
 {
-    const uint64_t now = hark_lease_now(), end = hark_lease_end(&a->lease);
-    uv_timer_start(&a->fence, on_fence, end > now ? (end - now) / 1000000 + 1 : 0, 0);
-    hark_janitor_lease(&a->janitor, end);
+    const uint64_t now = hark_lease_now(), end = last_at(a),
+                   next = a->job.wait_ms && !a->stopped ? hark_lease_stop(&a->lease) : end;
+    uv_timer_start(&a->fence, on_fence, next > now ? (next - now) / 1000000 + 1 : 0, 0);
+    hark_janitor_lease(&a->janitor, a->stopped ? end : hark_lease_end(&a->lease));
+}
+
+/* The supervisor has not given us up, and what it has answered to is not long ago. */
+static void renewed(struct agent *a)
+{
+    if (a->stopped && !a->adopted && hark_lease_now() < hark_lease_stop(&a->lease))
+        hark_takeover_go_on(a);
+    set_fence(a);
 }
 
 static void on_beat(uv_timer_t *timer)
@@ -149,7 +194,14 @@ static void take_first(struct agent *a, struct hark_control *m)
     } else if (m->type == HARK_A_JOINED && a->has_job && !m->bad) {
         join(a, heard);
         hark_lease_heard(&a->lease, a->since); /* HELLO is as good as a beat */
-        set_fence(a);
+        renewed(a);
+    } else if (m->type == HARK_A_ADOPTED && a->has_job) {
+        if (!hark_agent_take_over(a, m)) {
+            hark_agent_leave(a, 3);
+            return;
+        }
+        join(a, 0);
+        begin_lease(a);
     } else if (m->type == HARK_A_GONE) {
         fprintf(stderr,
             "hark agent: %s: hark run has taken this host for dead; its processes are ended, "
@@ -162,6 +214,12 @@ static void take_first(struct agent *a, struct hark_control *m)
 static void on_answer(struct agent *a, struct hark_control *m)
 {
     hark_lease_answer(&a->lease, hark_control_get64(m));
+    renewed(a);
+}
+
+static void on_go_on(struct agent *a)
+{
+    hark_takeover_serve(a);
     set_fence(a);
 }
 
@@ -174,6 +232,7 @@ static void message(void *self, struct hark_connection *c, const uint8_t *at, si
     if (wanted && !a->cleaning && hark_control_parse(&m, at, length) == (long)length) {
         if (first) take_first(a, &m);
         else if (m.type == HARK_A_ANSWER) on_answer(a, &m);
+        else if (m.type == HARK_A_GO_ON) on_go_on(a);
         else hark_agent_serve(a, &m);
     }
     if (!first && !a->cleaning) hark_agent_confirmed(a);

@@ -73,6 +73,8 @@ void hark_agent_put_job(struct hark_control *m, const struct hark_agent_job *job
     hark_control_put32(m, job->belongs);
     hark_control_put32(m, job->shared);
     hark_control_put32(m, job->lease_ms);
+    hark_control_put32(m, job->wait_ms);
+    hark_control_put64(m, job->run);
     hark_control_put64(m, job->ignored);
     put_list(m, job->environment);
 }
@@ -90,6 +92,8 @@ bool hark_agent_get_job(struct hark_control *m, struct hark_agent_job *job)
     job->belongs = hark_control_get32(m);
     job->shared = hark_control_get32(m);
     job->lease_ms = hark_control_get32(m);
+    job->wait_ms = hark_control_get32(m);
+    job->run = hark_control_get64(m);
     job->ignored = hark_control_get64(m);
     job->environment = get_list(m);
     return !m->bad;

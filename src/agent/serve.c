@@ -24,6 +24,8 @@ static void taken(void *self, enum hark_pipe line, const uint8_t *at, size_t len
         hark_agent_figures(h->a, h->slot, 1);
         hark_agent_took(h); /* a mark is where it is in its input now */
     }
+    hark_kept_heard(h, line, at, length);
+    if (h->a->adopted) return; /* it is said when we go on */
     hark_control_begin(&m, HARK_A_HEARD);
     hark_control_put32(&m, h->slot);
     hark_control_put32(&m, (uint32_t)line);
@@ -34,7 +36,7 @@ static void taken(void *self, enum hark_pipe line, const uint8_t *at, size_t len
 static bool full(void *self, enum hark_pipe line)
 {
     const struct hosted *h = self;
-    return h->paused[line] || hark_session_full(&h->a->session);
+    return h->paused[line] || h->a->stopped || hark_session_full(&h->a->session);
 }
 
 static void stirred(void *self, enum hark_pipe line, bool ended)
@@ -83,6 +85,7 @@ static void start(struct hosted *h, struct hark_agent_start *s, int status)
     if (status == 0) status = hark_local_start(&h->local, &s->program);
     if (status) hark_agent_input_close(h);
     h->runs = status == 0;
+    if (h->runs && a->stopped) hark_local_signal(&h->local, SIGSTOP, true);
     h->left = false;
     memset(h->paused, 0, sizeof h->paused);
     hark_control_begin(&answer, HARK_A_STARTED);
@@ -201,15 +204,8 @@ static void on_figures(uv_timer_t *timer)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-bool hark_agent_take_job(struct agent *a, struct hark_control *m)
+static void say_ready(struct agent *a)
 {
-    char error[256] = "the message of hark run can not be read";
-    a->image_came = image_came;
-    if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
-        hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);
-        return false; /* it ends us, or the connection */
-    }
-    uv_timer_start(&a->figures, on_figures, FIGURES_MS, FIGURES_MS);
     struct hark_control ready;
     hark_control_begin(&ready, HARK_A_READY);
     hark_control_puts(&ready, a->directory, strlen(a->directory));
@@ -222,6 +218,27 @@ bool hark_agent_take_job(struct agent *a, struct hark_control *m)
     hark_depot_list(a); /* before it: so it is known when the job begins */
     hark_coder_list(a);
     hark_agent_say(a, &ready);
+}
+
+bool hark_agent_take_job(struct agent *a, struct hark_control *m)
+{
+    char error[256] = "the message of hark run can not be read";
+    a->image_came = image_came;
+    if (!hark_agent_get_job(m, &a->job) || !hark_agent_place(a, error)) {
+        hark_agent_say_line(a, HARK_A_UNFIT, "%s", error);
+        return false; /* it ends us, or the connection */
+    }
+    uv_timer_start(&a->figures, on_figures, FIGURES_MS, FIGURES_MS);
+    say_ready(a);
+    return true;
+}
+
+/* Another supervisor takes over: what lives is said first. */
+bool hark_agent_take_over(struct agent *a, struct hark_control *m)
+{
+    if (!hark_takeover_adopted(a, m)) return false;
+    hark_takeover_say_all(a);
+    say_ready(a);
     return true;
 }
 
@@ -238,6 +255,7 @@ static void tell(struct agent *a, struct hark_control *m)
     uint32_t length;
     const uint8_t *at = hark_control_get_bytes(m, &length);
     if (h == NULL || m->bad) return;
+    hark_kept_told(h, at, length);
     if (!hark_local_tell(&h->local, at, length)) { /* it misses something: as good as dead */
         hark_agent_say_line(a, HARK_A_SAY, "no memory for what is to be told to a process");
         hark_local_signal(&h->local, SIGKILL, false);
@@ -403,6 +421,7 @@ void hark_agent_serve(struct agent *a, struct hark_control *m)
     case HARK_A_CODE:
     case HARK_A_COMBINE:
     case HARK_A_UNCODE: hark_coder_serve(a, m); break;
+    case HARK_A_SHOWN: hark_kept_shown(a, m); break;
     default: break;
     }
 }

@@ -4,6 +4,8 @@
  *   reach.c    the connection to the supervisor, and others when it is cut
  *   serve.c    what the supervisor says, and what becomes of the processes of this host
  *   input.c    what processes read
+ *   takeover.c     another supervisor takes the place of the one that died
+ *   keep.c     what a supervisor must hear that takes the place of this one
  *   report.c   what goes to it: figures, files
  *   depot.c    images in the host's own store, and other agents
  *   coder.c    codes over the images of several hosts: coder.h
@@ -27,6 +29,24 @@ struct hark_coder;
 struct hark_agent_input;
 struct hark_shared;
 
+struct kept_bytes {
+    uint8_t *at;
+    size_t length, room;
+};
+
+struct kept {       /* of a process, for a supervisor that takes the place of this one: keep.c */
+    uint32_t flags; /* HARK_LIVES_* */
+    uint32_t inc, program, re;
+    uint64_t checkpoint, asked, input, begin[2]; /* positions of out[] */
+    uint64_t shown[2];                           /* so much was shown, of any incarnation */
+    bool lost[2]; /* there was too much: what lies between `begin` and here is not in out[] */
+    char *address;
+    uint32_t *peer; /* of each slot: 1 + the incarnation that PEER has told it of; 0: none */
+    struct kept_bytes out[2]; /* printed, and not said to be shown */
+    struct kept_bytes open;   /* said, whole messages that have no answer */
+    struct kept_bytes part;   /* of one that is not whole */
+};
+
 struct hosted { /* a process of the job, if this host runs it */
     struct agent *a;
     uint32_t slot;
@@ -38,6 +58,7 @@ struct hosted { /* a process of the job, if this host runs it */
     struct hark_agent_start *waits; /* to be started when its image is here; NULL: none */
     uint32_t tried;                 /* of the places where it is */
     struct hark_agent_input *input; /* of the one that runs; NULL: it is empty */
+    struct kept kept;
 };
 
 struct sent_files {
@@ -79,6 +100,7 @@ struct agent {
     struct hark_board *board;
     struct hark_board_slot *told;    /* what the supervisor knows of the board */
     int board_fd, store_fd, lock_fd; /* lock: of the host's own store */
+    int owned_fd;                    /* locked: our directory is ours; -1: there is none */
     char *store_path;                /* where images are: the job's store, or this host's own */
     struct hark_store *store;        /* this host's own; NULL: there is none */
     struct hark_depot *depot;        /* NULL: there is none */
@@ -96,6 +118,9 @@ struct agent {
     struct hosted *hosted; /* job.ranks + 1 */
     uint32_t count;
     struct hark_lease lease;
+    uint32_t looks_in_vain; /* in a row: there is no file that says who may take over */
+    bool stopped;      /* its processes, since its lease is over or another supervisor takes over */
+    bool adopted;      /* by another supervisor, which has not said GO_ON yet */
     bool ending, over; /* END was said; and that the job is not resumed */
     bool done;         /* nothing of the job is left, and it was said */
     struct sent_files files;
@@ -107,7 +132,8 @@ const char *hark_agent_name(const struct agent *a); /* for lines */
 void hark_agent_reach(struct agent *a);
 
 /* serve.c */
-bool hark_agent_take_job(struct agent *a, struct hark_control *m); /* false: it said why not */
+bool hark_agent_take_job(struct agent *a, struct hark_control *m);  /* false: it said why not */
+bool hark_agent_take_over(struct agent *a, struct hark_control *m); /* ADOPTED; false: it can not */
 void hark_agent_serve(struct agent *a, struct hark_control *m);
 void hark_agent_reap(struct agent *a); /* those that are dead */
 void hark_agent_kill_all(struct agent *a);
@@ -145,6 +171,25 @@ void hark_coder_undo(struct agent *a, uint32_t rank, uint64_t above);
 void hark_coder_undone(struct agent *a);             /* what was undone is brought to the disk */
 void hark_coder_close(struct agent *a, bool remove); /* remove: what is still being written too */
 
+/* takeover.c */
+void hark_takeover_stop(struct agent *a); /* its processes */
+void hark_takeover_go_on(struct agent *a);
+bool hark_takeover_look(struct agent *a); /* where one may be, by the store; true: elsewhere than
+                                           * before
+                                           */
+bool hark_takeover_adopted(struct agent *a, struct hark_control *m); /* ADOPTED; false: it can not
+                                                                        be */
+void hark_takeover_say_all(struct agent *a);                         /* LIVES of all, and figures */
+void hark_takeover_serve(struct agent *a);                           /* GO_ON */
+
+/* keep.c */
+void hark_kept_heard(struct hosted *h, enum hark_pipe line, const uint8_t *at, size_t length);
+void hark_kept_told(struct hosted *h, const uint8_t *at, size_t length);
+void hark_kept_shown(struct agent *a, struct hark_control *m); /* SHOWN */
+void hark_kept_lives(struct hosted *h);                        /* says LIVES */
+void hark_kept_say_again(struct hosted *h);                    /* as HEARD */
+void hark_kept_free(struct hosted *h);
+
 /* input.c */
 /* A pipe, for the one that is to be started: its end of it. 0, or an errno. */
 int hark_agent_input_open(struct hosted *h, int *reader);
@@ -152,6 +197,7 @@ void hark_agent_input_close(struct hosted *h);                   /* also if ther
 void hark_agent_seek(struct hosted *h, struct hark_control *m);  /* SEEK, behind the slot */
 void hark_agent_input(struct hosted *h, struct hark_control *m); /* INPUT */
 void hark_agent_took(struct hosted *h);                          /* TOOK, if there is news */
+uint64_t hark_agent_input_read(const struct hosted *h); /* up to there; UINT64_MAX: it has none */
 /* shared.c: in the background */
 bool hark_shared_open(struct agent *a); /* false: no memory */
 void hark_shared_flush(struct agent *a, uint32_t rank, uint64_t id, uint32_t number);

@@ -133,6 +133,15 @@ static int host_timeout(struct run_arguments *a, const char *text)
     return bad("--host-timeout: expected a time from 200ms to 1h such as 5s, found \"%s\"", text);
 }
 
+static int supervisor_timeout(struct run_arguments *a, const char *text)
+{
+    if (duration(text, &a->o.supervisor_timeout_ms) && a->o.supervisor_timeout_ms >= 1000 &&
+        a->o.supervisor_timeout_ms <= 86400000)
+        return 0;
+    return bad(
+        "--supervisor-timeout: expected a time from 1s to 24h such as 10m, found \"%s\"", text);
+}
+
 static int store_interval(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.store_interval_ms)) return 0;
@@ -314,6 +323,10 @@ static const struct run_option {
         .take = take_spares},
     {"host-timeout", "T", "a host that is silent so long counts as dead (5s)",
         .take = host_timeout},
+    {"supervisor-timeout", "T",
+        "if hark run dies, its processes are stopped, and wait so long for a hark run --resume "
+        "that takes them over (0: they end)",
+        .take = supervisor_timeout},
     {"host-store", "DIR",
         "keep checkpoints in DIR on each host, and a copy of each on another host",
         AT(o.host_store)},

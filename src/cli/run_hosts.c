@@ -359,6 +359,18 @@ static int suits(struct run_arguments *a)
     if (a->o.store == NULL && a->o.host_store == NULL)
         return bad("several hosts need --host-store DIR, on the disk of each, or --store DIR, "
                    "which all of them see");
+    if (a->o.supervisor_timeout_ms && (h->code.hosts || a->o.store_interval_ms))
+        return bad(
+            "--supervisor-timeout cannot be used with %s: what was begun of that is not taken "
+            "over",
+            h->code.hosts ? "--host-code" : "--store-interval");
+    if (a->o.supervisor_timeout_ms && !hark_service_survives(a->o.protocol))
+        return bad("--supervisor-timeout needs a --protocol that survives failures, found %s",
+            a->o.protocol->name);
+    if (a->o.supervisor_timeout_ms && a->o.store == NULL)
+        return bad(
+            "--supervisor-timeout needs --store DIR, which all hosts see: there they find who "
+            "takes over");
     if (enough_copies(a)) return 2;
     if (!hark_transport_between_hosts(a->o.transport, 0, "127.0.0.1", listen))
         return bad("--transport: expected one that goes from host to host, found %s",
@@ -370,14 +382,15 @@ static int suits(struct run_arguments *a)
 static const char *option_of_hosts(const struct run_arguments *a)
 {
     const struct run_hosts *h = &a->hosts;
-    return h->spares         ? "--spares"
-           : h->launcher     ? "--launcher"
-           : h->timeout_ms   ? "--host-timeout"
-           : a->o.host_store ? "--host-store"
-           : h->copies       ? "--host-copies"
-           : h->code.hosts   ? "--host-code"
-           : h->interface    ? "--interface"
-                             : NULL;
+    return h->spares                    ? "--spares"
+           : h->launcher                ? "--launcher"
+           : h->timeout_ms              ? "--host-timeout"
+           : a->o.host_store            ? "--host-store"
+           : h->copies                  ? "--host-copies"
+           : h->code.hosts              ? "--host-code"
+           : h->interface               ? "--interface"
+           : a->o.supervisor_timeout_ms ? "--supervisor-timeout"
+                                        : NULL;
 }
 
 int run_hosts_complete(struct run_arguments *a)

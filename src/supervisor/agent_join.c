@@ -35,15 +35,20 @@ static struct host *host_of(struct supervisor *s, struct hark_control *m)
     return NULL;
 }
 
-/* It is back, with another agent. */
-static void forget_place(struct host *h)
+static void forget_texts(struct host *h)
 {
     char **text[] = {&h->directory, &h->spill, &h->store_path, &h->depot};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
         free(*text[i]);
         *text[i] = NULL;
     }
-    h->ready = h->lost = h->clock_known = h->cut_said = false;
+}
+
+/* It is back, with another agent. */
+static void forget_place(struct host *h)
+{
+    forget_texts(h);
+    h->ready = h->lost = h->adopted = h->clock_known = h->cut_said = false;
     h->cut_at = 0;
     h->spare = true;
 }
@@ -85,6 +90,8 @@ static void give_job(struct host *h, struct hark_connection *c)
         .belongs = s->belongs,
         .shared = s->o->store_interval_ms != 0,
         .lease_ms = (uint32_t)s->o->host_timeout_ms,
+        .wait_ms = hark_sup_takeover_allowed(s) ? (uint32_t)s->o->supervisor_timeout_ms : 0,
+        .run = s->run,
         .environment = environ};
     for (int n = 1; n < 64; n++)
         if (hark_sup_signal_ignored(s, n)) job.ignored |= UINT64_C(1) << n;
@@ -103,13 +110,13 @@ static void own(struct host *h, struct hark_connection *c)
 }
 
 /* Its connection was cut, or it thinks so; nothing is lost. */
-static void join_again(
-    struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t heard, uint32_t number)
+static void join_again(struct supervisor *s, struct hark_connection *c, uint64_t name, uint64_t run,
+    uint64_t heard, uint32_t number)
 {
     struct host *h = NULL;
     struct hark_control m;
     for (uint32_t i = 0; i < s->o->hosts; i++)
-        if (s->host[i].session_name == name) h = &s->host[i];
+        if (s->host[i].session_name == name && run == s->run) h = &s->host[i];
     if (h && number <= h->number_joined) { /* a late word on one that it has given up since */
         hark_connection_close(c, false);
         return;
@@ -129,10 +136,49 @@ static void join_again(
         return;
     }
     h->joined++;
+    for (uint32_t i = 0; i < s->count; i++) /* a mention may have been lost */
+        if (s->child[i].host == h) memset(s->child[i].shown_said, 0, sizeof s->child[i].shown_said);
     if (h->cut_said)
         hark_sup_say("host %s: its agent is connected again, nothing is lost", h->name);
     h->cut_at = 0;
     h->cut_said = false;
+}
+
+/* An agent of the run before, which has died: it is ours now, and says what lives there. False: it
+ * is none. */
+static bool adopt(struct supervisor *s, struct hark_connection *c, uint64_t name, uint32_t number)
+{
+    struct host *h = s->phase == RUNNING ? hark_sup_takeover_host(s, name) : NULL;
+    struct hark_control m;
+    if (h == NULL || (h->session_name && h->session_name != name) || (h->adopted && h->lost))
+        return false;
+    if (h->session_name) hark_sup_host_part(h); /* it has not heard that it is ours */
+    forget_texts(h);
+    h->ready = false;
+    h->adopted = h->was_ready = true;
+    if (!s->takes_over) hark_sup_takeover_begin(s);
+    h->session_name = name;
+    hark_control_begin(&m, HARK_A_ADOPTED);
+    hark_control_put64(&m, s->run);
+    hark_control_put32(&m, (uint32_t)s->o->host_timeout_ms);
+    hark_control_put32(&m, (uint32_t)s->o->supervisor_timeout_ms);
+    own(h, c);
+    h->number_joined = number;
+    if (say_first(c, &m)) (void)hark_session_join(&h->session, send_bytes, c, 0);
+    else hark_sup_host_part(h);
+    return true;
+}
+
+/* Of HELLO, behind its names. */
+static uint64_t run_of(struct hark_control m)
+{
+    size_t length;
+    (void)hark_control_gets(&m, &length);
+    for (uint32_t others = hark_control_get32(&m); others > 0 && !m.bad; others--)
+        (void)hark_control_gets(&m, &length);
+    (void)hark_control_get32(&m);
+    const uint64_t run = hark_control_get64(&m);
+    return m.bad ? 0 : run;
 }
 
 static void on_hello(struct supervisor *s, struct hark_connection *c, struct hark_control *m)
@@ -145,7 +191,8 @@ static void on_hello(struct supervisor *s, struct hark_connection *c, struct har
         return;
     }
     if (name) {
-        join_again(s, c, name, heard, number);
+        const uint64_t run = run_of(*m);
+        if (run == s->run || !adopt(s, c, name, number)) join_again(s, c, name, run, heard, number);
         return;
     }
     struct host *h = host_of(s, m);

@@ -54,6 +54,59 @@ static void on_started(struct host *h, struct hark_control *m)
         hark_sup_say("%s is process %u of host %s", hark_sup_name(c, name), pid, h->name);
 }
 
+static void end_there(struct host *h, uint32_t slot)
+{
+    struct hark_control m;
+    hark_control_begin(&m, HARK_A_SIGNAL);
+    hark_control_put32(&m, slot);
+    hark_control_put32(&m, SIGKILL);
+    hark_control_put32(&m, 1);
+    hark_sup_host_say(h, &m);
+}
+
+/* It has outlived its supervisor: takeover.c. */
+static void on_lives(struct host *h, struct hark_control *m)
+{
+    struct supervisor *s = h->s;
+    const uint32_t slot = hark_control_get32(m);
+    struct child *c = m->bad || slot >= s->count || !s->takes_over ? NULL : &s->child[slot];
+    struct life *l = c ? calloc(1, sizeof *l + s->count * sizeof *l->peer) : NULL;
+    size_t length;
+    if (l == NULL) return; /* it is ended with those that are not known */
+    (void)hark_control_get32(m);
+    const int journal = (int)hark_control_get32(m);
+    l->flags = hark_control_get32(m);
+    l->inc = hark_control_get32(m);
+    l->program = hark_control_get32(m);
+    l->re = hark_control_get32(m);
+    l->checkpoint = hark_control_get64(m);
+    l->asked = hark_control_get64(m);
+    l->input = hark_control_get64(m);
+    l->read = hark_control_get64(m);
+    for (int i = 0; i < 2; i++) l->begin[i] = hark_control_get64(m);
+    const char *address = hark_control_gets(m, &length);
+    l->address = m->bad ? NULL : strndup(address, length);
+    for (uint32_t i = 0; i <= s->o->ranks; i++) {
+        const uint32_t inc = hark_control_get32(m);
+        if (i < s->count) l->peer[i] = inc;
+    }
+    /* An old one may be on a host that was given up. */
+    const bool newer = c->life == NULL || c->host->lost || l->inc > c->life->inc;
+    if (m->bad || l->address == NULL || !newer) {
+        end_there(h, slot);
+        hark_sup_life_free(l);
+        return;
+    }
+    if (c->life && c->host != h) end_there(c->host, slot);
+    hark_sup_life_free(c->life);
+    c->life = l;
+    c->host = h;
+    c->runs = true;
+    c->left = c->ended = false;
+    c->journal_there = journal;
+    memset(c->paused, 0, sizeof c->paused);
+}
+
 static void on_heard(struct host *h, struct hark_control *m)
 {
     struct child *c = child_of(h, m);
@@ -150,6 +203,7 @@ static void on_beat(struct host *h, struct hark_control *m)
     hark_control_begin(&answer, HARK_A_ANSWER);
     hark_control_put64(&answer, n);
     hark_sup_host_mention(h, &answer);
+    hark_sup_say_shown(h, 1);
 }
 
 static char *copy_text(struct hark_control *m)
@@ -171,7 +225,9 @@ static void on_ready(struct host *h, struct hark_control *m)
     h->board = (int)hark_control_get32(m);
     h->store = (int)hark_control_get32(m);
     h->ready = !m->bad && h->directory && h->spill && h->store_path;
-    if (h->ready && h->was_ready) {
+    if (h->ready && h->adopted) {
+        hark_sup_copies_missed(h);
+    } else if (h->ready && h->was_ready) {
         hark_sup_say("host %s is back, as a spare one", h->name);
         hark_sup_copies_none(h);
     } else if (h->ready) {
@@ -179,6 +235,7 @@ static void on_ready(struct host *h, struct hark_control *m)
     }
     h->s->came_up += h->ready && !h->was_ready;
     h->was_ready |= h->ready;
+    hark_sup_takeover_changed(h->s);
 }
 
 static void on_line(struct host *h, struct hark_control *m)
@@ -239,6 +296,7 @@ void hark_sup_agent_said(struct host *h, struct hark_control *m)
     case HARK_A_CODES:
     case HARK_A_SPOILT: hark_sup_codes_said(h, m); break;
     case HARK_A_READY: on_ready(h, m); break;
+    case HARK_A_LIVES: on_lives(h, m); break;
     case HARK_A_SAY:
     case HARK_A_UNFIT: on_line(h, m); break;
     case HARK_A_DONE: on_done(h); break;

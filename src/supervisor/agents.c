@@ -11,6 +11,8 @@
 #define LEAVE_MS                                                                                   \
     10000 /* at the end of a job, for an agent to send a piece of a file, or clean up */
 
+#define FIND_MS 5000 /* for agents of a run that has died to find this one */
+
 static bool make_hosts(struct supervisor *s)
 {
     const uint32_t used = s->o->hosts - s->o->spares;
@@ -60,15 +62,24 @@ static void wait_for_leases(struct supervisor *s)
     uv_timer_t timer;
     bool over = lease_ms == 0;
     if (over) return;
-    const uint64_t wait = hark_lease_dead_ns(lease_ms * UINT64_C(1000000)) / 1000000;
-    hark_sup_say(
-        "the run before did not end by itself; its processes may live for %.1f s more at the "
-        "longest, then this one begins",
-        (double)wait / 1000);
+    const uint64_t lease = hark_lease_dead_ns(lease_ms * UINT64_C(1000000)) / 1000000,
+                   wait = hark_sup_takeover_left(s) && lease < FIND_MS ? FIND_MS : lease;
+    if (hark_sup_takeover_left(s))
+        hark_sup_say(
+            "the run before did not end by itself; for %.1f s at the longest this one waits "
+            "for its agents, to take over the processes that live",
+            (double)wait / 1000);
+    else
+        hark_sup_say(
+            "the run before did not end by itself; its processes may live for %.1f s more at the "
+            "longest, then this one begins",
+            (double)wait / 1000);
     uv_timer_init(&s->loop, &timer);
     timer.data = &over;
     uv_timer_start(&timer, stop_waiting, wait, 0);
-    while (!over && s->phase == RUNNING && !s->signal) uv_run(&s->loop, UV_RUN_ONCE);
+    while (!over && s->phase == RUNNING && !s->signal && !hark_sup_takeover_has_all(s))
+        uv_run(&s->loop, UV_RUN_ONCE);
+    if (over || hark_sup_takeover_has_all(s)) hark_sup_missed_over(s);
     uv_close((uv_handle_t *)&timer, NULL);
     uv_run(&s->loop, UV_RUN_NOWAIT); /* the handle is ours until then */
 }
@@ -89,6 +100,29 @@ static bool wait_for_agents(struct supervisor *s)
     return all_ready(s);
 }
 
+/* The agents of the run before that have come so far go on with us. Their processes, if no others,
+ * have ended; so have those of other hosts, whose agents are started again as those of hosts that
+ * have died. */
+static bool wait_for_adopted(struct supervisor *s)
+{
+    for (bool all = false; !all;) {
+        all = true;
+        for (uint32_t i = 0; i < s->o->hosts; i++)
+            all &= !s->host[i].adopted || s->host[i].ready || s->host[i].lost;
+        if (!all) uv_run(&s->loop, UV_RUN_ONCE);
+        if (s->phase != RUNNING || s->signal) return false;
+    }
+    for (uint32_t i = 0; i < s->o->hosts; i++) {
+        struct host *h = &s->host[i];
+        if (h->adopted) continue;
+        hark_sup_say("host %s: no agent of the run before has come from there", h->name);
+        h->was_ready = true;
+        hark_sup_host_lost_quietly(h);
+    }
+    s->launched = s->o->hosts;
+    return true;
+}
+
 bool hark_sup_agents_open(struct supervisor *s)
 {
     char error[200];
@@ -97,6 +131,9 @@ bool hark_sup_agents_open(struct supervisor *s)
         .silent_ms = (uint32_t)s->o->host_timeout_ms};
     if (!make_hosts(s) || !hark_sup_missed_open(s)) return false;
     randombytes_buf(s->agent_key, sizeof s->agent_key);
+    do randombytes_buf(&s->run, sizeof s->run);
+    while (s->run == 0);
+    if (!hark_sup_takeover_open(s)) return false;
     memcpy(config.key, s->agent_key, sizeof config.key);
     uv_timer_init(&s->loop, &s->hosts_look);
     s->hosts_look.data = s;
@@ -110,8 +147,11 @@ bool hark_sup_agents_open(struct supervisor *s)
     const uint64_t period = hark_lease_period_ms(s->o->host_timeout_ms);
     s->hosts_looked = hark_lease_now();
     uv_timer_start(&s->hosts_look, hark_sup_hosts_look, period, period);
+    hark_sup_takeover_call(s);
     wait_for_leases(s);
-    bool ok = s->phase == RUNNING && !s->signal && wait_for_agents(s);
+    bool ok = s->phase == RUNNING && !s->signal &&
+              (s->takes_over ? wait_for_adopted(s) : wait_for_agents(s));
+    if (ok) hark_sup_takeover_leave(s);
     if (!ok && s->phase == RUNNING) hark_sup_end(s, s->signal ? 128 + s->signal : 1);
     return ok;
 }
@@ -155,7 +195,7 @@ void hark_sup_agents_close(struct supervisor *s)
         hark_sup_host_say(&s->host[i], &m);
     }
     while (!all_done(s) && !waited_enough(s)) uv_run(&s->loop, UV_RUN_ONCE);
-    const bool ended = all_done(s);
+    const bool ended = all_done(s) && hark_sup_missed_lease(s) == 0;
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
         if (is_awaited(h) && !h->done)
@@ -164,6 +204,7 @@ void hark_sup_agents_close(struct supervisor *s)
     }
     hark_sup_launchers_end(s); /* before it: late agents need not say that they do not reach us */
     if (s->listener) hark_listener_close(s->listener);
+    hark_sup_takeover_close(s, ended);
     hark_sup_missed_close(s, ended);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         free(s->host[i].directory);

@@ -1,6 +1,8 @@
 /* alive.c: does a process live? And signals to it. */
 #include "internal.h"
 
+#include <stdlib.h>
+
 bool hark_sup_is_dead(const struct child *c)
 {
     return c->host ? !c->runs || c->ended : hark_local_is_dead(&c->local);
@@ -34,4 +36,10 @@ bool hark_sup_pass(const struct child *c, int number)
     hark_control_put32(&m, (uint32_t)number);
     hark_sup_host_say(c->host, &m);
     return true; /* its agent looks */
+}
+
+void hark_sup_life_free(struct life *l)
+{
+    if (l) free(l->address);
+    free(l);
 }

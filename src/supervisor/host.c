@@ -37,6 +37,11 @@ void hark_sup_host_about(struct hark_control *m, uint16_t type, const struct chi
     hark_control_put32(m, hark_sup_slot_number(c));
 }
 
+bool hark_sup_takeover_allowed(const struct supervisor *s)
+{
+    return s->o->supervisor_timeout_ms != 0;
+}
+
 bool hark_sup_host_silent(const struct supervisor *s)
 {
     const uint64_t most = 3 * hark_lease_period_ms(s->o->host_timeout_ms) * UINT64_C(1000000),

@@ -29,6 +29,7 @@ void hark_sup_host_lost(struct host *h, const char *how)
     hark_sup_host_part(h);
     s->deaths_due = true;
     s->waves_due = s->waves != NULL;
+    hark_sup_takeover_changed(s);
     hark_sup_say(
         "host %s died: %s; with it %" PRIu32 " process%s", h->name, how, ran, ran == 1 ? "" : "es");
 }

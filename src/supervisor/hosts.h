@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 #include <uv.h>
 
@@ -34,6 +35,7 @@ struct host { /* another one than ours, and its agent */
     bool cut_said;
     bool ready, lost, done;  /* it runs the job; it is dead, until it is back; it has cleaned up */
     bool was_ready;          /* ever */
+    bool adopted;            /* its agent is of the run before */
     uint32_t deaths, joined; /* how often it died; how often a cut connection was made again */
     uint64_t try_at;         /* a dead one's agent is started again then (hark_lease_now()) */
     uint32_t tries;          /* in a row */
@@ -66,7 +68,8 @@ void hark_sup_host_part(struct host *h);
 /* Begins a message about a process. */
 void hark_sup_host_about(struct hark_control *m, uint16_t type, const struct child *c);
 uint32_t hark_sup_slot_number(const struct child *c);
-bool hark_sup_host_silent(const struct supervisor *s); /* one has not been heard of lately */
+bool hark_sup_host_silent(const struct supervisor *s);      /* one has not been heard of lately */
+bool hark_sup_takeover_allowed(const struct supervisor *s); /* may another one take our place? */
 
 /* missed.c: for jobs that may be resumed */
 bool hark_sup_missed_open(struct supervisor *s);                        /* false after a line */
@@ -78,10 +81,33 @@ void hark_sup_missed_look(struct host *h); /* has it dropped these images? */
 /* Before a checkpoint is decided, which may bear the number of one that was undone. */
 void hark_sup_missed_settle(struct supervisor *s);
 /* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
+void hark_sup_missed_over(struct supervisor *s); /* that time is over */
 uint64_t hark_sup_missed_lease(const struct supervisor *s);
 void hark_sup_missed_close(struct supervisor *s, bool all_ended);
 
+/* takeover_file.c: a run that takes the place of one that has died */
+bool hark_sup_takeover_open(struct supervisor *s); /* what the run before has left, and the keys of
+                                                   this one; false after a line */
+uint32_t hark_sup_takeover_left(const struct supervisor *s); /* so many of its agents may live */
+/* The host of such an agent; NULL: it is none. */
+struct host *hark_sup_takeover_host(struct supervisor *s, uint64_t session);
+bool hark_sup_takeover_has_all(const struct supervisor *s); /* all of them have come */
+void hark_sup_takeover_call(struct supervisor *s);          /* says where we are */
+void hark_sup_takeover_begin(struct supervisor *s);         /* the first of them comes */
+void hark_sup_takeover_leave(struct supervisor *s);         /* ours are the agents of the job now */
+void hark_sup_takeover_changed(struct supervisor *s);       /* another agent serves us */
+/* None can take over: agents that wait end. */
+void hark_sup_takeover_forget(const struct supervisor *s);
+void hark_sup_takeover_close(struct supervisor *s, bool all_ended);
+
+/* takeover.c */
+bool hark_sup_take_over(struct supervisor *s); /* in place of hark_sup_begin(); false after a line
+                                                */
+
 /* launch.c */
+/* Lines `supervisor ADDRESS`, how many: where agents reach us. Those that only this host can reach
+ * are last. */
+unsigned hark_sup_addresses(const struct supervisor *s, FILE *f);
 bool hark_sup_launch(struct supervisor *s); /* some of those not launched yet; false after a line */
 void hark_sup_launch_again(struct host *h); /* one that is dead: it may be back */
 void hark_sup_launchers_reap(struct supervisor *s); /* those that have ended */

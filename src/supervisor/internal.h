@@ -13,6 +13,7 @@
  *   13  death.c          a death: what it means, and what follows
  *       agents.c         agents of other hosts, from the beginning of a job to its end
  *   12  messages.c       what processes say
+ *       takeover.c       processes of a run that has died go on
  *       agent_join.c     connections of agents
  *   11  recover.c        bringing back: after a death, by the recovery line, from a store
  *       agent_said.c     what they say
@@ -28,6 +29,7 @@
  *       recluster.c      clusters that change while the job runs
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
+ *       takeover_file.c  what we leave to one that takes our place
  *       copies.c         which host has which image
  *    5  lines.c          what goes between us and a process: control socket and output
  *       launch.c         agents on other hosts are started
@@ -89,6 +91,13 @@ struct stream { /* an output of a process, for hark_output */
     bool inside; /* a line: its beginning was put out already */
 };
 
+struct life { /* what its agent says of one that has outlived its supervisor: HARK_A_LIVES */
+    uint32_t flags, inc, program, re;
+    uint64_t checkpoint, asked, input, read, begin[2];
+    char *address;
+    uint32_t peer[];
+};
+
 struct child { /* a process of the job, over all its incarnations */
     struct supervisor *s;
     struct host *host; /* NULL: ours */
@@ -141,7 +150,9 @@ struct child { /* a process of the job, over all its incarnations */
     bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
     bool waits_known;    /* it has said where it waits, since nothing moves */
     struct hark_waits waits;
-    bool troubled; /* it could not write an image, and its group has decided none since */
+    struct life *life;      /* while we take over; else NULL */
+    uint64_t shown_said[2]; /* to its agent: so much of its outputs was shown */
+    bool troubled;          /* it could not write an image, and its group has decided none since */
 };
 
 enum phase { RUNNING, FINISHING, ENDING };
@@ -228,6 +239,9 @@ struct supervisor {
     struct hark_wave_waiting *waves;   /* that wait for copies, in the order in which they were said
                                         */
     bool waves_due;                    /* one of them may wait no more */
+    struct hark_takeover *takeover;    /* NULL: none can take our place */
+    bool takes_over; /* agents of the run before say what lives, and it is not ours yet */
+    uint64_t run;    /* as agents know us */
     struct hark_listener *listener;
     uint8_t agent_key[HARK_CONNECTION_KEY];
     uv_timer_t hosts_look;
@@ -365,6 +379,7 @@ void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the messa
                                                                 caller's */
 
 /* alive.c */
+void hark_sup_life_free(struct life *l);
 bool hark_sup_is_dead(const struct child *c); /* also when it is not buried yet */
 bool hark_sup_left(const struct child *c);    /* it has closed its control socket */
 /* With `group` also to those that it has started. */
@@ -384,7 +399,10 @@ void hark_sup_let_out(struct supervisor *s);       /* from time to time, while i
 void hark_sup_keep_output(struct supervisor *s);   /* or show it: a recovery has begun, or ended */
 void hark_sup_room(struct supervisor *s); /* there may be room: reads on, and answers marks */
 void hark_sup_marked(struct child *c);    /* answers its MARK */
-void hark_sup_ask(struct child *c);       /* is the output that waits beyond recall? */
+/* Tells its agent how much was shown of what its processes have printed, if of one it is `least`
+ * bytes more than it knows: it keeps the rest for one that takes our place. */
+void hark_sup_say_shown(struct host *h, uint64_t least);
+void hark_sup_ask(struct child *c);                /* is the output that waits beyond recall? */
 void hark_sup_stable(struct child *c, uint64_t n); /* its answer */
 bool hark_sup_shown(struct supervisor *s); /* all that was printed is written and noted; if not,
                                               more is on its way there */

@@ -220,12 +220,24 @@ static int name_job(struct supervisor *s)
     return 0;
 }
 
+/* With hosts no process is ours, and an agent beside us, perhaps of a run that is to be taken over,
+ * does that for its own. */
+static void sweep_nothing(const char *job, const char *directory)
+{
+    (void)job;
+    (void)directory;
+}
+
+static void (*sweeper(const struct supervisor *s))(const char *job, const char *directory)
+{
+    return s->o->hosts ? sweep_nothing : s->o->transport->sweep;
+}
+
 /* From here on somebody cleans up, whatever becomes of us. */
 static int make_directory(struct supervisor *s)
 {
-    struct hark_janitor_job job = {s->job, s->directory, s->spill_path, s->trace_path,
-        s->o->transport->sweep, s->lock,
-        s->metrics_address.path[0] ? s->metrics_address.path : NULL};
+    struct hark_janitor_job job = {s->job, s->directory, s->spill_path, s->trace_path, sweeper(s),
+        s->lock, s->metrics_address.path[0] ? s->metrics_address.path : NULL};
     if (hark_janitor_start(&s->janitor, &job) < 0) {
         hark_sup_say("cannot start the janitor: %s", strerror(errno));
         return 1;
@@ -422,7 +434,7 @@ int hark_sup_job_open(struct supervisor *s)
         return 1;
     }
     /* What an earlier run of this job may have left. */
-    s->o->transport->sweep(s->job, s->directory);
+    sweeper(s)(s->job, s->directory);
     if (!hark_sup_copies_open(s)) return 1;
     status = open_stores(s, !s->belongs);
     if (status == 0) status = hark_sup_flush_open(s);
@@ -451,7 +463,7 @@ void hark_sup_job_close(struct supervisor *s)
     if (s->positions >= 0) close(s->positions);
     if (s->store_fd >= 0) close(s->store_fd);
     if (s->directory_made) {
-        s->o->transport->sweep(s->job, s->directory);
+        sweeper(s)(s->job, s->directory);
         hark_remove_tree(s->directory);
     }
     if (s->spill_path) hark_remove_tree(s->spill_path);

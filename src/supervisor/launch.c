@@ -88,9 +88,9 @@ static bool is_wanted(const struct supervisor *s, const uv_interface_address_t *
     return !local; /* that would need an interface of theirs */
 }
 
-/* Addresses of ours, those that only this host can reach last. How many there are. */
-static unsigned put_addresses(const struct supervisor *s, FILE *f, uint16_t port)
+unsigned hark_sup_addresses(const struct supervisor *s, FILE *f)
 {
+    const uint16_t port = hark_listener_port(s->listener);
     uv_interface_address_t *all;
     unsigned put = 0;
     int count;
@@ -110,7 +110,7 @@ static unsigned put_addresses(const struct supervisor *s, FILE *f, uint16_t port
 }
 
 /* To be freed; NULL after a line. */
-static char *lines_for(struct supervisor *s, const char *name, uint16_t port)
+static char *lines_for(struct supervisor *s, const char *name)
 {
     char key[2 * HARK_CONNECTION_KEY + 1], *text = NULL;
     size_t length = 0;
@@ -123,7 +123,7 @@ static char *lines_for(struct supervisor *s, const char *name, uint16_t port)
     fprintf(f, "hark agent %u\nkey %s\n", HARK_AGENT_VERSION, key);
     fprintf(f, "silent %u\n", (unsigned)s->o->host_timeout_ms);
     if (name) fprintf(f, "host %s\n", name);
-    const unsigned put = put_addresses(s, f, port);
+    const unsigned put = hark_sup_addresses(s, f);
     fputs("end\n", f);
     sodium_memzero(key, sizeof key);
     if (fclose(f) == 0 && put) return text;
@@ -169,9 +169,9 @@ static bool write_lines(int fd, const char *text)
 }
 
 /* The lines fit into the pipe. Its pid, or 0 after a line. */
-static pid_t launch(struct supervisor *s, const char *name, uint16_t port, bool quiet)
+static pid_t launch(struct supervisor *s, const char *name, bool quiet)
 {
-    char *text = lines_for(s, name, port), **word = words_of(s, name ? name : "");
+    char *text = lines_for(s, name), **word = words_of(s, name ? name : "");
     int to[2] = {-1, -1};
     pid_t parent = getpid(), pid = -1;
     sigset_t all, before;
@@ -202,15 +202,14 @@ static pid_t launch(struct supervisor *s, const char *name, uint16_t port, bool 
 
 bool hark_sup_launch(struct supervisor *s)
 {
-    const uint16_t port = hark_listener_port(s->listener);
     if (!names_host(s)) {
-        if (s->launched == 0) s->launcher = launch(s, NULL, port, false);
+        if (s->launched == 0) s->launcher = launch(s, NULL, false);
         s->launched = s->o->hosts;
         return s->launcher != 0;
     }
     while (s->launched < s->o->hosts && s->launched - s->came_up < AT_ONCE) {
         struct host *h = &s->host[s->launched++];
-        if ((h->launcher = launch(s, h->name, port, false)) == 0) return false;
+        if ((h->launcher = launch(s, h->name, false)) == 0) return false;
     }
     return true;
 }
@@ -274,7 +273,7 @@ void hark_sup_launch_again(struct host *h)
 {
     struct supervisor *s = h->s;
     end_one(s, &h->launcher); /* of its former agent */
-    if (names_host(s)) h->launcher = launch(s, h->name, hark_listener_port(s->listener), true);
+    if (names_host(s)) h->launcher = launch(s, h->name, true);
 }
 
 void hark_sup_launchers_end(struct supervisor *s)

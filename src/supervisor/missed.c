@@ -96,7 +96,8 @@ static bool read_all(const struct supervisor *s, struct hark_missed *m)
 
 static void put_all(const struct supervisor *s, FILE *f)
 {
-    if (s->missed->runs) fprintf(f, "lease %" PRIu64 "\n", s->o->host_timeout_ms);
+    const uint64_t before = s->missed->lease_ms, ours = s->o->host_timeout_ms;
+    if (s->missed->runs) fprintf(f, "lease %" PRIu64 "\n", before > ours ? before : ours);
     if (s->o->host_store) fprintf(f, "images %s\n", s->o->host_store);
     for (uint32_t i = 0; i < s->missed->count; i++) {
         const struct known *k = &s->missed->known[i];
@@ -201,6 +202,13 @@ void hark_sup_missed_look(struct host *h)
     for (uint32_t r = 0; k && r < h->s->o->ranks; r++) k->above[r] = UINT64_MAX;
     if (k) k->not_yet = false;
     if (k && k->in_file) keep(h->s);
+}
+
+void hark_sup_missed_over(struct supervisor *s)
+{
+    const uint64_t before = s->missed ? s->missed->lease_ms : 0;
+    if (s->missed) s->missed->lease_ms = 0;
+    if (before > s->o->host_timeout_ms) keep(s);
 }
 
 uint64_t hark_sup_missed_lease(const struct supervisor *s)

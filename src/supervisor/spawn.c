@@ -17,7 +17,8 @@ void hark_sup_fresh(struct child *c)
 {
     c->hello = c->finished = c->dead = c->goes_back = c->exited = false;
     c->mark_waits = false;
-    c->answered = c->asked; /* by nobody */
+    memset(c->shown_said, 0, sizeof c->shown_said); /* its agent may be another one */
+    c->answered = c->asked;                         /* by nobody */
     free(c->address);
     c->address = NULL;
     c->began = hark_sup_progress(c);

@@ -12,6 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SHOWN_AT   (256u << 10) /* bytes, before agents are told without being asked */
+#define SHOWN_MOST 10u          /* processes in a mention */
+
 #include "hark/parts/mem.h"
 
 #define PENDING_MOST (4u << 20) /* of one process: what an image takes */
@@ -97,6 +100,37 @@ void hark_sup_let_out(struct supervisor *s)
     }
 }
 
+/* ---- for agents ------------------------------------------------------------------------------ */
+
+/* So much of what it has printed is written. */
+static uint64_t written(const struct child *c, int k)
+{
+    return c->output[k].shown - hark_outlet_copy(c->s->outlet[k], stream_number(c, k), NULL, 0);
+}
+
+void hark_sup_say_shown(struct host *h, uint64_t least)
+{
+    struct supervisor *s = h->s;
+    struct hark_control m;
+    uint32_t entries = 0;
+    if (!h->ready || h->lost || s->takes_over || s->outlet[0] == NULL ||
+        !hark_sup_takeover_allowed(s))
+        return;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (c->host != h || !c->runs || c->output[0].waiting) continue;
+        const uint64_t at[2] = {written(c, 0), written(c, 1)};
+        if (at[0] - c->shown_said[0] < least && at[1] - c->shown_said[1] < least) continue;
+        if (entries++ == 0) hark_control_begin(&m, HARK_A_SHOWN);
+        hark_control_put32(&m, hark_sup_slot_number(c));
+        for (int k = 0; k < 2; k++) hark_control_put64(&m, c->shown_said[k] = at[k]);
+        if (entries < SHOWN_MOST) continue;
+        hark_sup_host_mention(h, &m);
+        entries = 0;
+    }
+    if (entries) hark_sup_host_mention(h, &m);
+}
+
 /* ---- back-pressure --------------------------------------------------------------------------- */
 
 void hark_sup_room(struct supervisor *s)
@@ -106,6 +140,7 @@ void hark_sup_room(struct supervisor *s)
         hark_sup_resume_reading(c);
         if (c->mark_waits && !hark_sup_full(s, 0) && !hark_sup_full(s, 1)) hark_sup_marked(c);
     }
+    for (uint32_t i = 0; s->host && i < s->o->hosts; i++) hark_sup_say_shown(&s->host[i], SHOWN_AT);
 }
 
 static void on_moved(uv_async_t *handle)

@@ -64,6 +64,7 @@ static void end_turn(uv_prepare_t *handle)
 {
     struct supervisor *s = handle->data;
     if (s->launchers_due) hark_sup_launchers_reap(s);
+    if (s->takes_over && s->phase == RUNNING) return; /* they are not ours yet */
     while (s->heard_due || s->finish_due || s->deaths_due || s->waves_due) {
         if (s->heard_due) hear(s);
         if (s->waves_due && !s->deaths_due)
@@ -153,6 +154,7 @@ static void free_children(struct supervisor *s)
         struct child *c = &s->child[--s->count];
         for (int k = 0; k < 2; k++) hark_output_free(&c->output[k]);
         hark_sup_journal_close(c);
+        hark_sup_life_free(c->life);
         free(c->in);
         hark_local_free(&c->local);
         free(c->address);
@@ -172,8 +174,9 @@ static int run(struct supervisor *s)
     hark_sup_status_open(s);
     hark_sup_metrics_open(s);
     /* A start that fails may leave some to be reaped. */
-    if (s->o->hosts == 0 || hark_sup_agents_open(s)) (void)hark_sup_begin(s);
-    bool left = false;
+    if (s->o->hosts == 0 || hark_sup_agents_open(s))
+        (void)(s->takes_over ? hark_sup_take_over(s) : hark_sup_begin(s));
+    bool left = s->deaths_due;
     for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].runs;
     if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
     s->ended = hark_sup_now();
@@ -228,6 +231,7 @@ int hark_supervise(const struct hark_run_options *options)
     if (status == 0) status = hark_sup_metrics_listen(&s);
     if (status == 0) status = hark_sup_job_open(&s);
     bool opened = status == 0 && !s.finished_before;
+    if (s.finished_before) hark_sup_takeover_forget(&s);
     if (opened) s.exit = status = run(&s);
     if (opened && status == 0) say_missed(&s);
     if (opened && status == 0 && options->advise && options->traffic)

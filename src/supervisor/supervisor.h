@@ -97,8 +97,11 @@ struct hark_run_options {
     char *const *launcher; /* words; "%h" in them is the host's name. Without any %h it starts the
                             * agents of all hosts at once. NULL behind the last */
     uint64_t host_timeout_ms; /* so long a host may be silent; then it counts as dead */
-    uint64_t launch_ms;       /* so long agents may take to come up */
-    const char *interface;    /* a name or address of ours, which agents connect to; NULL: all */
+    /* So long agents whose supervisor has died wait for one that takes its place, with their
+     * processes stopped; 0: they end them when host_timeout_ms is over. */
+    uint64_t supervisor_timeout_ms;
+    uint64_t launch_ms;    /* so long agents may take to come up */
+    const char *interface; /* a name or address of ours, which agents connect to; NULL: all */
     const struct hark_kill *kill; /* any order */
     uint32_t kills;
     /* NULL, or with `traffic` told at the end of a job that ended well what the application of each

@@ -23,12 +23,14 @@ struct state {
     uint8_t received; /* of the newest beat that the supervisor has, since it was sent */
     uint8_t heard;    /* since that came */
     uint8_t answered; /* of the newest beat whose answer the agent has, since it was sent */
-    uint8_t ended;    /* since the agent has killed its processes; AGES: it has not */
+    uint8_t ended;    /* since the agent has killed its processes; AGES: it has not. With `stops`,
+                         0: others have been started in their places */
 };
 
 struct search {
     uint64_t fast, slow;                 /* the agent's clock does `fast` ticks in `slow` of ours */
     uint64_t (*dead_ns)(uint64_t lease); /* so long the supervisor waits */
+    bool stops; /* processes, which may run again, where else they are killed */
     uint8_t seen[AGES + 1][AGES + 1][AGES + 1][AGES + 1];
     struct state *stack;
     size_t depth, room, states;
@@ -92,15 +94,59 @@ static void step(struct search *s, struct state x)
     }
 }
 
-static bool goes_wrong(uint64_t fast, uint64_t slow, uint64_t (*dead_ns)(uint64_t lease))
+/* By the agent's clock. */
+static bool is_stopped(const struct search *s, uint8_t answered)
+{
+    const uint64_t now = 1000 * LEASE;
+    const struct hark_lease lease = {
+        .ns = LEASE, .answered = now - answered * TICK * s->fast / s->slow};
+    return now >= hark_lease_stop(&lease);
+}
+
+/* The same where they are stopped. The agent goes on sending beats; the supervisor hears and
+ * answers none any more when it has started others, but what it had answered may still come. */
+static void step_stopping(struct search *s, struct state x)
+{
+    x.received = older(x.received);
+    x.heard = older(x.heard);
+    x.answered = older(x.answered);
+    if (x.heard * TICK > s->dead_ns(LEASE)) x.ended = 0;
+    const bool given_up = x.ended == 0;
+    s->wrong |= given_up && !is_stopped(s, x.answered);
+    for (uint8_t received = given_up ? x.received : 0; received <= x.received; received++) {
+        struct state y = x;
+        y.received = received;
+        if (received < x.received) y.heard = 0;
+        for (y.answered = received < x.answered ? received : x.answered; y.answered <= x.answered;
+             y.answered++)
+            visit(s, y);
+    }
+}
+
+static bool goes_wrong_by(struct search by)
 {
     static struct search s;
-    s = (struct search){.fast = fast, .slow = slow, .dead_ns = dead_ns};
+    s = by;
     visit(&s, (struct state){0, 0, 0, AGES});
-    while (s.depth) step(&s, s.stack[--s.depth]);
+    while (s.depth) {
+        const struct state x = s.stack[--s.depth];
+        if (s.stops) step_stopping(&s, x);
+        else step(&s, x);
+    }
     free(s.stack);
     assert_true(s.states > 1000);
     return s.wrong;
+}
+
+static bool goes_wrong(uint64_t fast, uint64_t slow, uint64_t (*dead_ns)(uint64_t lease))
+{
+    return goes_wrong_by((struct search){.fast = fast, .slow = slow, .dead_ns = dead_ns});
+}
+
+static bool stopping_goes_wrong(uint64_t fast, uint64_t slow, uint64_t (*dead_ns)(uint64_t lease))
+{
+    return goes_wrong_by(
+        (struct search){.fast = fast, .slow = slow, .dead_ns = dead_ns, .stops = true});
 }
 
 static uint64_t without_margin(uint64_t lease)
@@ -114,6 +160,16 @@ static void nobody_runs_twice(void **state)
     assert_false(goes_wrong(1, 1, hark_lease_dead_ns));
     assert_false(goes_wrong(8, 9, hark_lease_dead_ns)); /* the agent's clock is slow */
     assert_false(goes_wrong(9, 8, hark_lease_dead_ns));
+}
+
+/* Also where processes are stopped when their lease is over, and run again when it is renewed. */
+static void nobody_goes_on_twice(void **state)
+{
+    (void)state;
+    assert_false(stopping_goes_wrong(1, 1, hark_lease_dead_ns));
+    assert_false(stopping_goes_wrong(8, 9, hark_lease_dead_ns));
+    assert_false(stopping_goes_wrong(9, 8, hark_lease_dead_ns));
+    assert_true(stopping_goes_wrong(3, 4, without_margin));
 }
 
 /* The search would find it. */
@@ -150,6 +206,7 @@ static void answers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nobody_runs_twice),
-        cmocka_unit_test(the_margin_is_needed), cmocka_unit_test(answers)};
+        cmocka_unit_test(nobody_goes_on_twice), cmocka_unit_test(the_margin_is_needed),
+        cmocka_unit_test(answers)};
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
 }

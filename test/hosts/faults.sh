@@ -27,7 +27,7 @@ fi
 
 # Of each kind: where checkpoints are (own: on the hosts' disks, shared: for all, both), --host-timeout, what may come out (right; or line:
 # also an end that is said, since all who had an image are gone), and what it is.
-kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute edge flap pair loss partition freeze reboot back super'
+kinds_known='process agent early power twice two two-own soon soon-own blink1 blink3 blink10 cut1 cut3 cut10 deaf mute edge flap pair loss partition freeze reboot back super takeover'
 about() {
   case $1 in
   process) echo 'own 5s right a process is killed' ;;
@@ -56,6 +56,7 @@ about() {
   reboot) echo 'own 2s right a host loses power, and has it again at once' ;;
   back) echo 'own 1s right a host is cut off, comes back as a spare one, and another one loses power' ;;
   super) echo 'both 2s right the host of hark run loses power; resumed on another one' ;;
+  takeover) echo 'both 2s right the host of hark run loses power, on which nothing else runs; another hark run takes its place' ;;
   *) return 1 ;;
   esac
 }
@@ -324,6 +325,16 @@ strike_super() { # others go on until their lease ends; a new run may begin befo
   [ $status = 0 ] || begin h2 "$shared/hosts-resume" --resume
 }
 
+strike_takeover() {
+  hit=h5 cut_at=-
+  power_cut h5
+  wait $run
+  status=$?
+  draw 5000
+  sleep "$(printf '%d.%03d' $((drawn / 1000)) $((drawn % 1000)))"
+  [ $status = 0 ] || begin h2 "$shared/hosts" --spares 1 --supervisor-timeout 60s --resume
+}
+
 # ---- what came out ----------------------------------------------------------------------------------------------------------------
 
 died() { sed -n 's/^[^ ]* hark: rank \([0-9]*\) died.*/\1/p' err; }
@@ -389,7 +400,8 @@ one() { # kind, seed, and by how much the moment is divided: if the run was over
   [ -n "$right" ] || { bad "$program: no answer here"; return; }
   rm -f out err
   : >out; : >err
-  begin h1 "$shared/hosts" --spares 1
+  if [ "$kind" = takeover ]; then begin h5 "$shared/hosts" --spares 1 --supervisor-timeout 60s
+  else begin h1 "$shared/hosts" --spares 1; fi
   [ "$kind" = early ] || until_true 60 all_began
   draw $((took * 3 / 2 * size / percent)); moment=$drawn # on several hosts it takes longer
   [ "$kind" != early ] || moment=$((moment % 1000))
@@ -404,7 +416,7 @@ one() { # kind, seed, and by how much the moment is divided: if the run was over
     wait $run
     status=124
   else
-    [ "$kind $status" = 'super 0' ] || { wait $run; status=$?; }
+    case "$kind $status" in 'super 0' | 'takeover 0') ;; *) wait $run; status=$? ;; esac
   fi
   until_true 10 hosts_gone $stamper || kill $stamper 2>/dev/null
   judge "$kind"

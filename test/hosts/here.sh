@@ -23,6 +23,16 @@ refused '--hosts: expected the name of a host, found "a b"' -n 2 --hosts 'c,a b'
 printf 'me@a-1.b_c slots=1 rack=x max_slots=2\nfe80::1%%eth0 slots=1\n' >hosts # these are names
 refused '-n: expected at most 2 processes, as many as the hosts have slots, found 3' -n 3 --hostfile hosts --store st -- true
 
+several=(-n 2 --hosts a,b)
+refused '--supervisor-timeout: expected a time from 1s to 24h such as 10m, found "1"' "${several[@]}" --store st --supervisor-timeout 1 -- true
+refused '--supervisor-timeout needs hosts: --hostfile FILE, --hosts LIST, or a Slurm allocation of several nodes' --supervisor-timeout 1m --store st -- true
+refused '--supervisor-timeout needs a --protocol that survives failures, found none' "${several[@]}" --protocol none --store st --supervisor-timeout 1m -- true
+refused '--supervisor-timeout needs --store DIR, which all hosts see: there they find who takes over' "${several[@]}" --host-store /x --supervisor-timeout 1m -- true
+refused '--supervisor-timeout cannot be used with --store-interval: what was begun of that is not taken over' "${several[@]}" --store st --host-store /x \
+  --store-interval 1m --supervisor-timeout 1m -- true
+refused '--supervisor-timeout cannot be used with --host-code: what was begun of that is not taken over' -n 3 --hosts a,b,c --store st --host-store /x \
+  --host-code 2+1 --supervisor-timeout 1m -- true
+
 # ---- agents ---------------------------------------------------------------------------------------
 without=' before its agent had come up; a launcher without %h must start the agents of all 2 hosts, as srun does; is %h missing?'
 "$hark" run -n 2 --hosts a,b --launcher 'env X=1' --store st1 -- true >out 2>err

@@ -45,6 +45,44 @@ holds 'its host dies: a checkpoint was used' grep -q 'back to checkpoint' err
 run 'another one dies' answer --protocol coordinated --interval 1ms --verbose --wait-for-checkpoints --kill 1@80 -- "$input" stdio <numbers
 holds 'rank 0 goes back in its place' grep -q '^hark: rank 0 goes back as process' err
 
+# `hark run` dies, and another one, with the same input, takes its place.
+seq 1 30000 >many
+awk '{ sum += $1; print NR ": " sum }' many >answer.many
+until_shown() { # so many lines
+  local i
+  for i in $(seq 2000); do
+    [ "$(wc -l <shown)" -ge "$1" ] && return 0
+    sleep 0.01
+  done
+  return 1
+}
+takes() { # options: a run begins, or takes over; input as given
+  exec timeout 100 "$hark" run -n 4 "${launch[@]}" --launcher 'setsid -f env HOST=%h' --supervisor-timeout 20s --interval 20ms --store st \
+    "$@" >>shown 2>>err
+}
+taken_over() { # what, file or pipe, how it reads
+  local behind option=
+  rm -rf st
+  : >shown
+  : >err
+  for behind in 300 5000 30000; do # lines
+    if [ "$2" = file ]; then takes $option -- "$input" "$3" <many & run=$!
+    else takes $option -- "$input" "$3" < <(slowly <many 2>said) & run=$!; fi
+    option=--resume
+    [ $behind != 30000 ] || break
+    holds "$1: it runs" until_shown $behind
+    kill -KILL "$(pgrep -P $run -x hark)"
+    wait $run
+  done 2>said
+  wait $run
+  is "$1: status" 0 $?
+  awk '!seen[$0]++' shown >out # what was written and not noted may come again
+  cmp -s out answer.many && good || bad "$1: another answer"
+  is "$1: nobody goes back" 2 "$(grep -c '^hark: ranks 0-3 of the run before live, and go on with this one$' err)"
+}
+taken_over 'taken over, a file' file stdio
+taken_over 'taken over, a pipe' pipe raw
+
 # More than all buffers take, and no line ends; the end is where it was.
 head -c 5000000 /dev/urandom >large
 timeout 60 "$hark" run -n 4 --protocol none --clusters 4 -- "$input" blocks <large >expected 2>err

@@ -46,7 +46,7 @@ LIBRARIES = ('src/libhark.a', 'src/process/libhark_app.a', 'src/agent/libhark_ag
 
 # Tests and about how many seconds each takes; a mutant may take several times as long. The order is that of KNOW.
 SECONDS = {
-    'agent handshake': 0.4, 'agent stream': 0.3, 'agent hostile': 0.8, 'agent names': 0.3, 'agent faults': 0.1, 'agent connection': 1.5, 'agent cut': 3.5, 'agent depot': 1, 'agent coder': 0.5, 'agent flow': 7.5,
+    'agent handshake': 0.4, 'agent stream': 0.3, 'agent hostile': 0.8, 'agent names': 0.3, 'agent faults': 0.1, 'agent connection': 1.5, 'agent cut': 3.5, 'agent depot': 1, 'agent coder': 0.5, 'agent keep': 0.1, 'agent flow': 7.5,
     'agent flood': 3,
     'driver': 0.1, 'stubs': 0.1, 'held': 0.1, 'interval': 0.1, 'clusters': 0.1, 'output': 0.1, 'quiet': 0.1,
     'janitor': 0.1, 'reduction': 1.5, 'match': 0.4,
@@ -125,6 +125,7 @@ KNOW = (
     ('src/process/rollback', ('rollback',)),
     ('src/supervisor/input', ('standard input', 'standard input of several hosts')),
     ('src/supervisor/source', ('standard input', 'standard input of several hosts')),
+    ('src/agent/keep', ('agent keep',)),
     ('src/agent/feed', ('standard input', 'standard input of several hosts')),
     ('src/agent/input', ('standard input of several hosts',)),
     ('src/agent/janitor', ('janitor', 'runtime faults', 'supervisor', 'environment')),

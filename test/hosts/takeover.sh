@@ -1,0 +1,194 @@
+#!/bin/bash
+# `hark run` dies, perhaps with its host, and another one takes its place: processes that live go on, only those go back who must, and
+# each line that they print is there. takeover.sh HARK TALK [ROUNDS [PROTOCOL]]: so many times more it dies at a random moment, up to four
+# times in a row.
+set -u
+hark=$(readlink -f "$1") talk=$(readlink -f "$2") rounds=${3:-0} protocol=${4:-hydee}
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/hosts.sh"
+hosts_enter "$@"
+hosts_allowed || exit 77
+. "$here/../shell.sh"
+export HOSTS_SEEN="$here $(dirname "$(dirname "$(dirname "$hark")")")" # also where /tmp is
+hosts_begin 4 2>err
+is 'four hosts begin' 0 $?
+[ $failed = 0 ] || finish || exit
+shared=$HARK_HOSTS/shared
+laps=4000 wait_time=30s
+printf 'h[1-3] slots=2\n' >"$shared/hosts"
+"$hark" run -n 6 -- "$talk" $laps 300 2>/dev/null | sort >right
+is 'the lines here' $((laps / 10 * 6)) "$(wc -l <right)"
+
+takes() { # host, options: a run begins there, or takes over; its lines are behind those before
+  local host=$1; shift
+  on "$host" timeout 60 "$hark" run -n 6 --protocol "$protocol" --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --store "$shared/store" \
+    --interval 50ms --host-timeout 1s --supervisor-timeout $wait_time "$@" -- "$talk" $laps 300 >>lines 2>>err </dev/null &
+  run=$!
+}
+begin() { # options: on h4, which has no processes
+  rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark lines err
+  touch lines err
+  takes h4 "$@"
+}
+dies() { # host: hark run there
+  on "$1" sh -c 'kill -9 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+  wait $run
+}
+shown() { [ "$(wc -l <lines)" -ge "$1" ]; }
+runs() { holds "$1: it runs" until_true 20 shown "${2:-200}"; }
+says() { grep -q -- "$1" err; }
+went_back() { sed -n 's/^hark: rank \([0-9]*\) died.*/\1/p' err | tr '\n' ' ' | sed 's/ $//'; }
+# What is written and not noted when hark run dies may come again, and no line is missing or wrong.
+ends_right() { # what
+  wait $run
+  is "$1: status" 0 $?
+  sort -u lines >sorted
+  holds "$1: the lines" cmp -s sorted right
+  is "$1: who takes its place has nothing more" '' "$(ls "$shared/store/takeover" 2>/dev/null)"
+}
+clean() { # nothing of a run is left on hosts that live
+  local h
+  for h in "$@"; do
+    is "$h: left in /tmp, /dev/shm and of processes" '' "$(on $h sh -c 'ls -d /tmp/hark-[0-9]* /dev/shm/hark-* 2>/dev/null; ps -A -o args= | grep -E "^[^ ]*(talk|hark) " | grep -v defunct')"
+  done
+}
+stopped() { # of a host: all its processes are
+  [ "$(on "$1" sh -c 'ps -A -o stat=,args= | grep "/talk "' | grep -c '^T')" = 2 ]
+}
+
+gone() { [ -z "$(on h3 sh -c 'ps -A -o args= | grep "^[^ ]*talk "')" ]; }
+
+begin
+runs 'it dies'
+holds 'it dies: who takes its place finds keys that only its owner can read' until_true 20 test -s "$shared/store/takeover"
+is 'it dies: the mode of the file with them' 600 "$(stat -c %a "$shared/store/takeover")"
+dies h4
+for h in h1 h2 h3; do holds "it dies: processes of $h are stopped" until_true 20 stopped $h; done
+had=$(wc -l <lines)
+takes h1 --resume
+ends_right 'another host takes over'
+is 'another host takes over: nobody goes back' '' "$(went_back)"
+holds 'another host takes over: it is said' says '^hark: ranks 0-5 of the run before live, and go on with this one$'
+holds 'another host takes over: it shows what comes later' [ "$had" -lt "$(wc -l <lines)" ]
+clean h1 h2 h3 h4
+
+begin # with its host, and one that has processes
+runs 'its host dies'
+power_cut h4
+power_cut h3
+wait $run
+takes h2 --resume
+ends_right 'its host dies'
+is 'its host dies: only those go back whose host died too' '4 5' "$(went_back)"
+holds 'its host dies: it is said' says '^hark: host h3: no agent of the run before has come from there$'
+power_on h3
+power_on h4
+clean h1 h2 h3
+
+begin --kill 3@700 --host-store /local/hark # while processes go back
+holds 'it dies in a recovery' until_true 20 says 'rank 3 died'
+dies h4
+takes h3 --resume --host-store /local/hark
+ends_right 'it dies in a recovery'
+holds 'it dies in a recovery: some live' says 'of the run before live, and go on'
+clean h1 h2 h3 h4
+
+begin # again and again
+for next in h1 h2 h3; do
+  runs "it dies before $next" $(($(wc -l <lines) + 200))
+  dies "$(sed 's/h1/h4/; s/h2/h1/; s/h3/h2/' <<<$next)"
+  takes $next --resume
+done
+ends_right 'again and again'
+is 'again and again: nobody goes back' '3 ' "$(grep -c 'ranks 0-5 of the run before live' err) $(went_back)"
+
+begin # one of its hosts can not be reached then: what is there ends when it is
+runs 'one is cut off'
+dies h4
+link_down h3
+takes h1 --resume
+holds 'one is cut off: it is said' until_true 20 says '^hark: host h3: no agent of the run before has come from there$'
+link_up h3
+ends_right 'one is cut off'
+is 'one is cut off: its processes go back' '4 5' "$(went_back)"
+holds 'one is cut off: what is there ends' until_true 20 gone
+
+begin # it lives, and one of its hosts can not be reached for longer than that has time: others take its place, and it is used again
+runs 'cut off from hark run'
+link_down h3
+holds 'cut off from hark run: what is there is stopped' until_true 20 stopped h3
+holds 'cut off from hark run: its processes go elsewhere' until_true 20 says 'its processes go to host'
+link_up h3
+ends_right 'cut off from hark run'
+is 'cut off from hark run: who goes back' '4 5' "$(went_back)"
+holds 'cut off from hark run: what is there ends' until_true 20 gone
+
+begin # a host that it had given up is reached by who takes over: what is there must not go on
+runs 'given up before'
+link_down h3
+holds 'given up before: its processes go elsewhere' until_true 20 says 'its processes go to host'
+dies h4
+link_up h3
+takes h1 --resume
+ends_right 'given up before'
+is 'given up before: who goes back' '4 5' "$(went_back)"
+holds 'given up before: what is there ends' until_true 20 gone
+clean h1 h2 h4
+
+begin # it lives, and does nothing for longer than that: nothing is lost
+runs 'it is stopped'
+pids=$(on h4 sh -c 'ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p"')
+on h4 kill -STOP $pids
+for h in h1 h2 h3; do holds "it is stopped: processes of $h are too" until_true 20 stopped $h; done
+on h4 kill -CONT $pids
+ends_right 'it is stopped'
+is 'it is stopped: nobody goes back' '' "$(went_back)"
+
+wait_time=2s # nobody comes
+begin
+runs 'nobody comes'
+holds 'nobody comes: there is a checkpoint' until_true 20 sh -c "ls $shared/store/r5 | grep -q '^[0-9]'"
+left=$(on h3 sh -c 'ls -d /tmp/hark-[0-9]*')
+dies h4
+none_left() { [ -z "$(for h in h1 h2 h3; do on $h sh -c 'ls -d /tmp/hark-[0-9]* 2>/dev/null'; done)" ]; }
+holds 'nobody comes: its agents end' until_true 20 none_left
+on h3 sh -c "mkdir $left && touch $left/agent $left/some" # as after a power cut, if /tmp is on a disk
+takes h1 --resume
+ends_right 'nobody comes'
+holds 'nobody comes: it goes on from a checkpoint' says '^hark: the job goes on from checkpoint'
+wait_time=30s
+
+begin # what is there is of no use: the agents that wait are ended by those that come
+runs 'garbage'
+dies h4
+echo 'hark takeover of another kind' >"$shared/store/takeover"
+holds 'garbage: processes are stopped' until_true 20 stopped h3
+takes h1 --resume
+ends_right 'garbage'
+holds 'garbage: it goes on from a checkpoint' says '^hark: the job goes on from'
+
+begin # other hosts
+runs 'other hosts'
+dies h4
+for h in h1 h2 h3; do holds "other hosts: processes of $h are stopped" until_true 20 stopped $h; done
+printf 'h[2-3] slots=2\nh1 slots=2\n' >"$shared/hosts"
+takes h1 --resume
+ends_right 'other hosts'
+holds 'other hosts: it is said' says '^hark: the hosts are not those of the run before, in the same order, so its processes are not taken over$'
+holds 'other hosts: it goes on from a checkpoint' says '^hark: the job goes on from'
+printf 'h[1-3] slots=2\n' >"$shared/hosts"
+clean h1 h2 h3 h4
+
+for ((round = 1; round <= rounds; round++)); do
+  host=h4
+  begin
+  for ((death = RANDOM % 4 + 1; death > 0; death--)); do
+    sleep "0.$((RANDOM % 7 + 2))" # the moment is to be any
+    kill -0 $run 2>/dev/null || break
+    dies $host
+    host=h$((RANDOM % 4 + 1))
+    if [ $((RANDOM % 3)) = 0 ]; then takes $host --resume --kill $((RANDOM % 6))@$((RANDOM % 3000)); else takes $host --resume; fi
+  done
+  ends_right "round $round"
+done
+finish
