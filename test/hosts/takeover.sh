@@ -22,7 +22,7 @@ is 'the lines here' $((laps / 10 * 6)) "$(wc -l <right)"
 takes() { # host, options: a run begins there, or takes over; its lines are behind those before
   local host=$1; shift
   on "$host" timeout 60 "$hark" run -n 6 --protocol "$protocol" --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --store "$shared/store" \
-    --interval 50ms --host-timeout 1s --supervisor-timeout $wait_time "$@" -- "$talk" $laps 300 >>lines 2>>err </dev/null &
+    --interval 50ms --host-timeout 3s --supervisor-timeout $wait_time "$@" -- "$talk" $laps 300 >>lines 2>>err </dev/null &
   run=$!
 }
 begin() { # options: on h4, which has no processes
