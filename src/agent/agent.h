@@ -71,8 +71,9 @@
  *     INPUT     slot u32, bytes: what comes next of its input, no further than HARK_A_WINDOW behind
  *               the last `put`; none: it ends there
  *     ANSWER    n u64: to BEAT; a mention
- *     GO_ON     behind ADOPTED: processes run again. What they have printed and nobody has been
- *               shown, and said without an answer, is said again as HEARD
+ *     GO_ON     behind ADOPTED: processes run again. The agent says again, as HEARD, what
+ *               they have printed and nobody has been shown, and what they have said without an
+ *               answer
  *     SHOWN     (slot u32, out u64, err u64)..., to the end: so much of their output was shown; a
  *               mention
  *     COPY      rank u32, id u64, address string, round u32: the agent there gets a copy of the

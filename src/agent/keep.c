@@ -1,9 +1,10 @@
 /* keep.c: what a supervisor must hear that takes the place of this one.
  *
  * When a supervisor dies it may have heard what it has not acted upon, and it has acted upon what
- * nobody has heard. What is decided is in its record. The rest is here: which incarnation runs,
- * where it is reached, what it was told last; what it has said and has had no answer to; what it
- * has printed and nobody has been shown. So an answer that was lost on its way is given again.
+ * nobody has heard. Its record has all decisions. An agent keeps the rest of each process: which
+ * incarnation runs, where it is reached and what it was told last; what it has said and has had no
+ * answer to; what it has printed and nobody has been shown. So an answer that was lost on its way
+ * is given again.
  */
 #include "state.h"
 

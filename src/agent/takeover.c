@@ -56,7 +56,7 @@ bool hark_takeover_look(struct agent *a)
     return changed;
 }
 
-/* What waits for an image, and has not begun, is the other's to start. */
+/* A process that waits for its image has not begun: the other supervisor starts it. */
 static void give_up_starts(struct agent *a)
 {
     for (uint32_t i = 0; i < a->count; i++) {

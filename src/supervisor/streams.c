@@ -300,8 +300,7 @@ static bool same_file(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* What they have said of themselves may still be on its way to the loop, which goes on for agents.
- */
+/* A word of an outlet may still be on its way to the loop, which goes on for agents. */
 static void close_outlets(struct supervisor *s)
 {
     uv_close((uv_handle_t *)&s->moved, NULL);

@@ -1,9 +1,9 @@
 /* takeover.c: the run before has died, and its processes live: they go on, with us.
  *
- * What is decided is in the record of the failure service; which incarnations run, and what they
- * have said without an answer, is known to their agents. Who is not what the record expects, or was
- * about to go back, is ended; that, and every process whose host has not come, is a death like any
- * other. Nothing was shown or started meanwhile: agents had stopped them all.
+ * The record of the failure service has all decisions; agents know which incarnations run, and what
+ * these have said without an answer. A process is ended if its incarnation is not the one in the
+ * record, or if it was about to go back; that, and every process whose host has not come, is a
+ * death like any other. Nothing was shown or started meanwhile: agents had stopped them all.
  */
 #include "internal.h"
 
