@@ -31,12 +31,16 @@ static bool make_hosts(struct supervisor *s)
     return true;
 }
 
+static uint32_t count_ready(const struct supervisor *s)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < s->o->hosts; i++) count += s->host[i].ready && !s->host[i].lost;
+    return count;
+}
+
 static bool all_ready(const struct supervisor *s)
 {
-    if (s->came_up < s->o->hosts) return false;
-    for (uint32_t i = 0; i < s->o->hosts; i++)
-        if (!s->host[i].ready) return false;
-    return true;
+    return s->came_up >= s->o->hosts && count_ready(s) == s->o->hosts;
 }
 
 static void say_missing(const struct supervisor *s)
@@ -100,6 +104,28 @@ static bool wait_for_agents(struct supervisor *s)
     return all_ready(s);
 }
 
+/* All that had come have died since. Not all hosts need be there: theirs go to others. */
+static bool start_again(struct supervisor *s)
+{
+    uint64_t since = hark_lease_now();
+    hark_sup_say("no agent of the run before lives any more; others are started");
+    for (uint32_t i = 0; i < s->o->hosts; i++) s->host[i].try_at = 0;
+    for (uint32_t up = 0; up < s->o->hosts;) {
+        uv_run(&s->loop, UV_RUN_ONCE);
+        if (s->phase != RUNNING || s->signal) return false;
+        if (count_ready(s) != up) since = hark_lease_now();
+        up = count_ready(s);
+        if (hark_lease_now() - since > (up ? FIND_MS : s->o->launch_ms) * UINT64_C(1000000)) break;
+    }
+    return true;
+}
+
+/* If its connection is cut just now, it has another one soon, or its lease is over. */
+static bool is_settled(const struct host *h)
+{
+    return !h->adopted || h->lost || (h->ready && h->connection);
+}
+
 /* The agents of the run before that have come so far go on with us. Their processes, if no others,
  * have ended; so have those of other hosts, whose agents are started again as those of hosts that
  * have died. */
@@ -107,8 +133,7 @@ static bool wait_for_adopted(struct supervisor *s)
 {
     for (bool all = false; !all;) {
         all = true;
-        for (uint32_t i = 0; i < s->o->hosts; i++)
-            all &= !s->host[i].adopted || s->host[i].ready || s->host[i].lost;
+        for (uint32_t i = 0; i < s->o->hosts; i++) all &= is_settled(&s->host[i]);
         if (!all) uv_run(&s->loop, UV_RUN_ONCE);
         if (s->phase != RUNNING || s->signal) return false;
     }
@@ -118,18 +143,28 @@ static bool wait_for_adopted(struct supervisor *s)
         hark_sup_say("host %s: no agent of the run before has come from there", h->name);
         h->was_ready = true;
         hark_sup_host_lost_quietly(h);
+        h->try_at = 0;
     }
     s->launched = s->o->hosts;
-    return true;
+    return count_ready(s) || start_again(s);
 }
 
-bool hark_sup_agents_open(struct supervisor *s)
+/* The run before may have had hosts. */
+static bool open_alone(struct supervisor *s)
+{
+    if (hark_sup_missed_lease(s) == 0) return true;
+    hark_sup_takeover_forget(s);
+    wait_for_leases(s);
+    return s->phase == RUNNING && !s->signal;
+}
+
+static bool open_hosts(struct supervisor *s)
 {
     char error[200];
     struct hark_connection_config config = {.loop = &s->loop,
         .events = hark_sup_agent_events(s),
         .silent_ms = (uint32_t)s->o->host_timeout_ms};
-    if (!make_hosts(s) || !hark_sup_missed_open(s)) return false;
+    if (!make_hosts(s) || !hark_sup_missed_begin(s)) return false;
     randombytes_buf(s->agent_key, sizeof s->agent_key);
     do randombytes_buf(&s->run, sizeof s->run);
     while (s->run == 0);
@@ -152,6 +187,12 @@ bool hark_sup_agents_open(struct supervisor *s)
     bool ok = s->phase == RUNNING && !s->signal &&
               (s->takes_over ? wait_for_adopted(s) : wait_for_agents(s));
     if (ok) hark_sup_takeover_leave(s);
+    return ok;
+}
+
+bool hark_sup_agents_open(struct supervisor *s)
+{
+    const bool ok = s->o->hosts ? open_hosts(s) : open_alone(s);
     if (!ok && s->phase == RUNNING) hark_sup_end(s, s->signal ? 128 + s->signal : 1);
     return ok;
 }
@@ -205,7 +246,7 @@ void hark_sup_agents_close(struct supervisor *s)
     hark_sup_launchers_end(s); /* before it: late agents need not say that they do not reach us */
     if (s->listener) hark_listener_close(s->listener);
     hark_sup_takeover_close(s, ended);
-    hark_sup_missed_close(s, ended);
+    hark_sup_missed_end(s, ended);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         free(s->host[i].directory);
         free(s->host[i].spill);

@@ -26,7 +26,8 @@ struct hark_codes {
     uint64_t *fresh;      /* of each rank: the checkpoint that waits to be decided; 0: none */
     struct host **chosen; /* hosts that are in sets, room for all; and of each ... */
     uint32_t *rack, *set;
-    bool pause;          /* one could not be made: not at once again */
+    uint32_t failed;     /* so many in a row could not be made, */
+    uint64_t try_at;     /* and until then no other one is (hark_lease_now()) */
     uint32_t hosts_said; /* how many were chosen when it was last said */
     bool rack_said;
     char *place; /* that START has */

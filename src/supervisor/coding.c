@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../agent/lease.h"
 #include "hark/registry.h"
+
+#define TRY_NS UINT64_C(100000000) /* after one that could not be made; twice as long each time */
 
 /* ---- what is to be protected ----------------------------------------------------------------- */
 
@@ -166,7 +169,8 @@ void hark_sup_codes_work(struct supervisor *s)
 {
     struct hark_codes *c = s->codes;
     uint32_t together;
-    if (c == NULL || s->o->host_code.hosts == 0 || c->pause || s->phase == ENDING) return;
+    if (c == NULL || s->o->host_code.hosts == 0 || s->phase == ENDING) return;
+    if (c->failed && hark_lease_now() < c->try_at) return;
     const uint32_t count = choose(s);
     if (count) say_fewer(s, count);
     if (count < 2) return;
@@ -192,16 +196,18 @@ bool hark_sup_codes_lack(const struct supervisor *s, uint32_t rank, uint64_t id)
     return living > 1 && !hark_sup_code_covers(s, rank, id, NULL);
 }
 
+/* Mostly an image was dropped meanwhile, and the next one succeeds; a disk that is full stays so.
+ */
 static void give_up(struct supervisor *s, struct hark_generation_of_set *g)
 {
-    s->codes->pause = true;
+    struct hark_codes *c = s->codes;
+    c->try_at = hark_lease_now() + (TRY_NS << (c->failed < 6 ? c->failed : 6));
+    c->failed++;
     hark_sup_code_drop(s, g);
 }
 
 void hark_sup_codes_look(struct supervisor *s)
 {
-    if (s->codes == NULL) return;
-    s->codes->pause = false;
     hark_sup_codes_work(s);
 }
 
@@ -280,6 +286,7 @@ static void on_there(struct host *h, struct hark_generation_of_set *g)
     g->made = true;
     for (uint32_t i = 0; i < g->table.code.hosts; i++) g->made &= g->part[i] == HARK_PART_THERE;
     if (!g->made) return;
+    s->codes->failed = 0;
     s->waves_due = s->waves != NULL;
     tidy(s);
     hark_sup_codes_work(s);

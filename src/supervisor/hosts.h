@@ -72,7 +72,8 @@ bool hark_sup_host_silent(const struct supervisor *s);      /* one has not been 
 bool hark_sup_takeover_allowed(const struct supervisor *s); /* may another one take our place? */
 
 /* missed.c: for jobs that may be resumed */
-bool hark_sup_missed_open(struct supervisor *s);                        /* false after a line */
+int hark_sup_missed_open(struct supervisor *s);   /* the status, after a line */
+bool hark_sup_missed_begin(struct supervisor *s); /* with hosts; false after a line */
 void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member); /* they go back now */
 /* Images of the rank behind that one, as the host lists them, are of another past; UINT64_MAX: none
  */
@@ -83,7 +84,8 @@ void hark_sup_missed_settle(struct supervisor *s);
 /* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
 void hark_sup_missed_over(struct supervisor *s); /* that time is over */
 uint64_t hark_sup_missed_lease(const struct supervisor *s);
-void hark_sup_missed_close(struct supervisor *s, bool all_ended);
+void hark_sup_missed_end(struct supervisor *s, bool all_ended); /* of its processes on hosts */
+void hark_sup_missed_close(struct supervisor *s);
 
 /* takeover_file.c: a run that takes the place of one that has died */
 bool hark_sup_takeover_open(struct supervisor *s); /* what the run before has left, and the keys of
@@ -116,7 +118,9 @@ void hark_sup_launchers_end(struct supervisor *s);  /* all */
 const char *hark_sup_launcher_hint(const struct supervisor *s, char text[160]);
 
 /* agents.c */
-bool hark_sup_agents_open(struct supervisor *s); /* waits until all are ready; false after a line */
+/* Waits until all are ready, or, without hosts, until processes of the run before that had some can
+ * not live any more; false after a line. */
+bool hark_sup_agents_open(struct supervisor *s);
 void hark_sup_agents_close(struct supervisor *s); /* nothing of the job is left on their hosts, if
                                                      they can be reached */
 

@@ -436,7 +436,8 @@ int hark_sup_job_open(struct supervisor *s)
     /* What an earlier run of this job may have left. */
     sweeper(s)(s->job, s->directory);
     if (!hark_sup_copies_open(s)) return 1;
-    status = open_stores(s, !s->belongs);
+    status = hark_sup_missed_open(s);
+    if (status == 0) status = open_stores(s, !s->belongs);
     if (status == 0) status = hark_sup_flush_open(s);
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;
@@ -456,6 +457,7 @@ void hark_sup_job_close(struct supervisor *s)
     hark_keeper_close(s->keeper);
     hark_sup_copies_close(s);
     hark_sup_flush_close(s);
+    hark_sup_missed_close(s);
     if (s->record) s->record->ops->close(s->record);
     if (s->images) s->images->ops->close(s->images);
     if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));

@@ -10,7 +10,8 @@
  *     host NAME                 has ever had images of this job
  *     undo NAME RANK CHECKPOINT its images of the rank behind that checkpoint are of another past
  *     lease MILLISECONDS        a run is on: when it dies its processes may live so much longer
- *     images DIR                hosts keep images there, on their own disks: for `hark store`
+ *     images DIR                hosts keep images there, on their own disks, and no run without
+ *                               them has all of the job; `hark store` says so too
  */
 #include "internal.h"
 
@@ -33,6 +34,7 @@ struct hark_missed {
     struct known *known;
     uint32_t count;
     uint64_t lease_ms; /* 0: the run before has ended its processes */
+    char *images; /* of the run before, on the disks of its hosts; NULL: they are in the store */
     bool runs;
 };
 
@@ -71,6 +73,11 @@ static bool read_line(const struct supervisor *s, struct hark_missed *m, const c
     uint64_t checkpoint;
     struct known *k;
     if (sscanf(line, "lease %" SCNu64, &m->lease_ms) == 1) return true;
+    if (strncmp(line, "images ", 7) == 0) {
+        free(m->images);
+        m->images = strndup(line + 7, strcspn(line + 7, "\n"));
+        return m->images != NULL;
+    }
     if (sscanf(line, "host %255s", name) == 1) return add(s, m, name) != NULL;
     if (sscanf(line, "undo %255s %" SCNu32 " %" SCNu64, name, &rank, &checkpoint) != 3 ||
         rank >= s->o->ranks)
@@ -83,7 +90,7 @@ static bool read_line(const struct supervisor *s, struct hark_missed *m, const c
 
 static bool read_all(const struct supervisor *s, struct hark_missed *m)
 {
-    char path[4096], line[HARK_HOST_NAME + 64];
+    char path[4096], line[4096];
     bool ok = true;
     snprintf(path, sizeof path, "%s/missed", s->store_path);
     FILE *f = fopen(path, "re");
@@ -147,19 +154,36 @@ static void keep(struct supervisor *s)
 
 /* ---- what it is for -------------------------------------------------------------------------- */
 
-bool hark_sup_missed_open(struct supervisor *s)
+/* What would be resumed has no images then, and would begin again. */
+static bool lacks_hosts(const struct supervisor *s)
 {
-    if (s->o->store == NULL) return true;
+    if (s->missed->images == NULL || s->o->host_store) return false;
+    hark_sup_say("store %s: images of this job are on the disks of its hosts: it is resumed with "
+                 "the same hosts, and with --host-store %s",
+        s->o->store, s->missed->images);
+    return true;
+}
+
+int hark_sup_missed_open(struct supervisor *s)
+{
+    if (s->o->store == NULL) return 0;
     s->missed = calloc(1, sizeof *s->missed);
-    bool ok = s->missed && read_all(s, s->missed);
-    for (uint32_t i = 0; ok && i < s->o->hosts; i++) {
+    if (s->missed && read_all(s, s->missed)) return lacks_hosts(s) ? 2 : 0;
+    hark_sup_say("store %s: cannot read which hosts have been away", s->o->store);
+    return 1;
+}
+
+bool hark_sup_missed_begin(struct supervisor *s)
+{
+    for (uint32_t i = 0; s->missed && i < s->o->hosts; i++) {
         struct known *k = add(s, s->missed, s->host[i].name);
-        ok = k != NULL;
-        if (ok) k->host = &s->host[i];
+        if (k) k->host = &s->host[i];
+        if (k) continue;
+        hark_sup_say("no memory for %u hosts", s->o->hosts);
+        return false;
     }
-    if (ok) s->missed->runs = true, keep(s);
-    else hark_sup_say("store %s: cannot read which hosts have been away", s->store_path);
-    return ok;
+    if (s->missed) s->missed->runs = true, keep(s);
+    return true;
 }
 
 void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member)
@@ -208,7 +232,7 @@ void hark_sup_missed_over(struct supervisor *s)
 {
     const uint64_t before = s->missed ? s->missed->lease_ms : 0;
     if (s->missed) s->missed->lease_ms = 0;
-    if (before > s->o->host_timeout_ms) keep(s);
+    if (before > (s->o->hosts ? s->o->host_timeout_ms : 0)) keep(s);
 }
 
 uint64_t hark_sup_missed_lease(const struct supervisor *s)
@@ -216,12 +240,16 @@ uint64_t hark_sup_missed_lease(const struct supervisor *s)
     return s->missed ? s->missed->lease_ms : 0;
 }
 
-void hark_sup_missed_close(struct supervisor *s, bool all_ended)
+void hark_sup_missed_end(struct supervisor *s, bool all_ended)
 {
-    if (s->missed) s->missed->runs = !all_ended;
-    if (s->missed && all_ended) keep(s);
+    if (s->missed && s->missed->runs && all_ended) s->missed->runs = false, keep(s);
+}
+
+void hark_sup_missed_close(struct supervisor *s)
+{
     for (uint32_t i = 0; s->missed && i < s->missed->count; i++) free(s->missed->known[i].above);
     if (s->missed) free(s->missed->known);
+    if (s->missed) free(s->missed->images);
     free(s->missed);
     s->missed = NULL;
 }

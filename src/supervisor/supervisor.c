@@ -174,8 +174,7 @@ static int run(struct supervisor *s)
     hark_sup_status_open(s);
     hark_sup_metrics_open(s);
     /* A start that fails may leave some to be reaped. */
-    if (s->o->hosts == 0 || hark_sup_agents_open(s))
-        (void)(s->takes_over ? hark_sup_take_over(s) : hark_sup_begin(s));
+    if (hark_sup_agents_open(s)) (void)(s->takes_over ? hark_sup_take_over(s) : hark_sup_begin(s));
     bool left = s->deaths_due;
     for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].runs;
     if (left) uv_run(&s->loop, UV_RUN_DEFAULT);

@@ -84,7 +84,7 @@ touch come
 wait $!
 is 'a host dies at the start: status' 0 $?
 is 'a host dies at the start: answer' "$(cat right)" "$(cat out)"
-holds 'a host dies at the start: it is said' says 'its processes go to host'
+holds 'a host dies at the start: it is said' says '^hark: host h00[1-3] died: nothing was heard of it'
 
 # All hosts at once: none is left to go on, and the run ends.
 options="--protocol hydee --host-timeout 1s"
@@ -99,6 +99,20 @@ holds 'all hosts die: it is said' says 'no host is left; the job can be resumed 
 
 gone() { ! began && ! pgrep -f "heat2d 128 $steps\$" >/dev/null; }
 holds 'all hosts die: nothing is left' until_true 300 gone
+
+# hark run dies, and the job goes on here, without hosts: not before the processes of the run before can not live any more.
+"$hark" run -n 3 -- "$examples/heat2d" 128 9000 >long 2>/dev/null
+options="--protocol hydee --host-timeout 1s --supervisor-timeout 60s"
+rm -rf store
+run 3 3 'setsid -f env X=%h' "$examples/heat2d" 128 9000 &
+holds "without hosts: it has checkpoints" until_true 300 compgen -G 'store/r2/[0-9]*'
+kill -KILL "$(pgrep -P $! -x hark)"
+wait $!
+"$hark" run -n 3 --clusters 3 --store store --resume -- "$examples/heat2d" 128 9000 >out 2>alone </dev/null
+is 'without hosts: status' 0 $?
+is 'without hosts: answer' "$(cat long)" "$(cat out)"
+holds 'without hosts: it waits' grep 'its processes may live for .* s more at the longest, then this one begins' alone
+holds 'without hosts: it goes on from checkpoints' grep 'the job goes on from checkpoint' alone
 
 options="--protocol hydee --spares 58 --host-timeout 20s"
 run 60 4 'env X=%h' "$examples/heat2d" 128 600

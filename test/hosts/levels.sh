@@ -192,6 +192,18 @@ wait $run
 is 'an interrupted run: status' 130 $?
 is 'an interrupted run: nothing is left' '' "$(find "$HARK_HOSTS"/h[12]/local/hark -mindepth 1)"
 
+# Images on disks of hosts are not in the store.
+rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark
+on_two /local/hark --store "$shared/store" -- "$examples/heat2d" 256 1000000 & run=$!
+holds 'resumed without hosts: it runs' until_true 20 lies_on 1 h1 h2
+on h1 sh -c 'kill -INT $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+wait $run
+for where in '' '--hosts h1,h2'; do
+  on h1 "$hark" run -n 2 --store "$shared/store" --resume $where -- "$examples/heat2d" 256 1000000 >out 2>err </dev/null
+  is "resumed without images $where: status" 2 $?
+  is "resumed without images $where" "hark: store $shared/store: images of this job are on the disks of its hosts: it is resumed with the same hosts, and with --host-store /local/hark" "$(cat err)"
+done
+
 # A directory that hosts share is none of their own.
 on_two "$shared/own" -- "$examples/heat2d" 64 10
 is 'a shared host store: status' 2 $?
