@@ -7,7 +7,7 @@
     3000 /* for processes to end after a signal, and for the recovery process after all others */
 
 /* The recovery process knows nothing that is worth waiting for when all others have ended. */
-static void stop_if_gone(struct supervisor *s)
+void hark_sup_stop_if_gone(struct supervisor *s)
 {
     const struct child *left = NULL;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -45,7 +45,7 @@ void hark_sup_end(struct supervisor *s, int status)
         if (s->signal) give_grace(s); /* they have been told to end themselves */
         else hark_sup_kill_all(s);
     }
-    stop_if_gone(s);
+    hark_sup_stop_if_gone(s);
 }
 
 void hark_sup_no_memory(struct supervisor *s, const char *what)
@@ -61,5 +61,5 @@ void hark_sup_child_gone(struct supervisor *s)
             if (s->child[i].runs) return;
         give_grace(s); /* only the recovery process may be left */
     }
-    stop_if_gone(s);
+    hark_sup_stop_if_gone(s);
 }

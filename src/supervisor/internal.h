@@ -339,6 +339,7 @@ void hark_sup_no_memory(struct supervisor *s, const char *what); /* a line, once
                                                                     status 1 */
 void hark_sup_child_gone(struct supervisor *s);                  /* looks whether all is over */
 void hark_sup_kill_all(struct supervisor *s);
+void hark_sup_stop_if_gone(struct supervisor *s); /* the loop, if no process runs any more */
 
 /* dispositions.c */
 bool hark_sup_signals_begin(struct supervisor *s); /* before anything is started: mask, and what is

@@ -72,6 +72,8 @@ static void end_turn(uv_prepare_t *handle)
         if (s->finish_due) finish_if_done(s);
         if (s->deaths_due) hark_sup_reap_all(s);
     }
+    if (s->phase == ENDING && s->ended == 0)
+        hark_sup_stop_if_gone(s); /* also if what has ended last was a launcher */
 }
 
 /* ---- from start to end ----------------------------------------------------------------------- */
@@ -175,7 +177,7 @@ static int run(struct supervisor *s)
     hark_sup_metrics_open(s);
     /* A start that fails may leave some to be reaped. */
     if (hark_sup_agents_open(s)) (void)(s->takes_over ? hark_sup_take_over(s) : hark_sup_begin(s));
-    bool left = s->deaths_due;
+    bool left = s->deaths_due && s->phase == RUNNING;
     for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].runs;
     if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
     s->ended = hark_sup_now();

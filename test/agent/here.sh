@@ -35,6 +35,14 @@ for launcher in 'mpiexec.hydra -n 1 env X=%h' 'mpiexec.openmpi --allow-run-as-ro
   hosts=(--hostfile machines)
 done
 
+# All launchers fail at once, by chance in the same turn of the loop: it ends.
+for i in $(seq 40); do
+  timeout 30 "$hark" run -n 2 --hosts a,b --launcher 'false %h' --store "failed$i" -- true 2>err
+  r=$?
+  [ $r = 2 ] || break
+done
+is 'launchers fail at once: status' 2 $r
+
 # Wherever connections are cut, nothing that was said is lost: not what is printed, and no process.
 for seed in 1 2 3; do
   options="--protocol hydee --host-timeout 20s"

@@ -111,7 +111,8 @@ holds 'resumed: the agents of the run before end' until_true 20 all_gone # one t
 rm -rf "$HARK_HOSTS"/h3/local/hark
 on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
   --interval 50ms --host-timeout 1s --host-code 3+1 --spares 1 --protocol coordinated -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
-is 'resumed' "0 $(cat right)" "$? $(cat out)"
+status=$?
+is 'resumed' "0 $(cat right)" "$status $(cat out)"
 holds 'resumed: rebuilt' says 'checkpoint [0-9]* of rank 2 was rebuilt from its code'
 is 'nothing is left of it' '' "$(ls -d "$HARK_HOSTS"/h*/local/hark/*/codes 2>/dev/null)"
 

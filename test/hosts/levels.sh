@@ -22,13 +22,13 @@ begin() { # lines of the hostfile; options: a run of four processes begins on h1
   rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark out err
   printf "$1" >"$shared/hosts"; shift
   on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --host-store /local/hark \
-    --interval 50ms --host-timeout 2s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null &
+    --interval 50ms --host-timeout 3s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null &
   run=$!
 }
 resume() { # the interval of the shared store; options
   local interval=$1; shift
   on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
-    --store-interval "$interval" --interval 50ms --host-timeout 2s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
+    --store-interval "$interval" --interval 50ms --host-timeout 5s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
 }
 names() { (cd "$HARK_HOSTS/$2" && ls local/hark/*/r"$1" 2>/dev/null | grep '^[0-9]'); } # RANK HOST: images of a rank on a host
 lies_on() { # RANK HOST...: an image of the rank lies on these hosts, and of these only
@@ -117,7 +117,8 @@ record=$shared/store/flushed/r0/$(last_set)
 newest=$(($(od -An -t u8 -j $(($(stat -c %s "$record") - 16 - 4 * 16 + 1 * 16 + 8)) -N 8 "$record")))
 printf spoilt | dd of="$shared/store/r1/$newest" bs=1 seek=200 conv=notrunc 2>/dev/null
 resume 300ms
-is 'all disks are lost, and an image above is damaged: resumed' "0 $(cat right)" "$? $(cat out)"
+status=$?
+is 'all disks are lost, and an image above is damaged: resumed' "0 $(cat right)" "$status $(cat out)"
 holds 'the damage is said' says "r1/$newest: .*checksum"
 went_back() { [ "$(grep -c 'all ranks go back to what was in\|lies on no host that lives; the older checkpoint' err)" -ge 1 ]; }
 holds 'it is said that older ones are used' went_back
@@ -131,7 +132,8 @@ is 'stopped: status' 75 $?
 is 'stopped: the last checkpoint is in the shared store' 1 "$(sets)"
 rm -rf "$HARK_HOSTS"/h*/local/hark
 resume 10s
-is 'stopped: resumed from there' "0 $(cat right)" "$? $(cat out)"
+status=$?
+is 'stopped: resumed from there' "0 $(cat right)" "$status $(cat out)"
 is 'stopped: no older one is used' 0 "$(grep -c older err)"
 
 # A host is lost with an image on its disk that is undone then, and whose number another one gets. When the job is resumed with that
@@ -154,7 +156,8 @@ on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*har
 wait $run
 power_on h2
 resume 0 --protocol coordinated
-is 'another past: resumed' "0 $(cat right)" "$? $(cat out)"
+status=$?
+is 'another past: resumed' "0 $(cat right)" "$status $(cat out)"
 holds 'another past: it is forgotten when it is dropped' sh -c '! grep -q ^undo "$1"' sh "$shared/store/missed"
 
 # The same of a host that is said to be lost after the others have gone back: it was told, and has not heard it.
@@ -176,7 +179,8 @@ power_on h2; power_on h4
 rm -rf "$HARK_HOSTS"/h2/local/hark
 printf 'h1 slots=2\nh4 slots=2\nh[2-3]\n' >"$shared/hosts" # where its image would be the first at hand
 resume 0 --protocol coordinated --spares 2 --host-copies 4 --stall-limit 30s
-is 'not heard: resumed' "0 $(cat right)" "$? $(cat out)"
+status=$?
+is 'not heard: resumed' "0 $(cat right)" "$status $(cat out)"
 
 # What can not be resumed leaves nothing on the hosts' disks.
 for h in h1 h2; do power_on $h; done
