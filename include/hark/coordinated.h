@@ -29,8 +29,8 @@ struct hark_coordinated {
     struct hark head;
     struct hark_endpoint endpoint;
     struct hark_wave wave;
-    uint32_t gone; /* 1: rolled back, no event is legal any more */
-    uint32_t pad;
+    uint32_t gone;  /* 1: rolled back, no event is legal any more */
+    uint32_t usual; /* scratch: 1: hark_coordinated_usual(), as of the last step */
 };
 
 /* The interface of a protocol. struct hark_protocol documents each function and its errors. */
@@ -41,6 +41,9 @@ HARK_FN int hark_coordinated_step(
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
+HARK_FN int hark_coordinated_post(struct hark *p, const struct hark_posting *message,
+    uint8_t *header, struct hark_posted *posted);
+HARK_FN int hark_coordinated_receive(struct hark *p, struct hark_bytes header);
 HARK_FN void hark_coordinated_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
@@ -72,11 +75,23 @@ HARK_FN uint64_t hark_coordinated_size(const struct hark_config *c)
     return hark_member_size(c, sizeof(struct hark_coordinated), 1024);
 }
 
+/* True if neither a failure nor a checkpoint is on its way, so that a message has no effects but
+ * its own. */
+static inline bool hark_coordinated_usual(const struct hark_coordinated *s)
+{
+    const struct hark_endpoint *e = &s->endpoint;
+    return !(s->gone | s->head.more | e->awaiting | e->offer | e->waiting.count | e->beyond.count |
+               e->down.count | s->wave.in_checkpoint_call) &&
+           hark_wave_calm(&s->wave) && hark_step_rests(e, &s->wave);
+}
+
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
-    return hark_member_init(
+    int status = hark_member_init(
         p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->endpoint, &s->wave, c, true);
+    if (status == HARK_OK) s->usual = hark_coordinated_usual(s);
+    return status;
 }
 
 static inline int hark_coordinated_send(
@@ -173,7 +188,7 @@ static inline int hark_coordinated_dispatch(
     }
 }
 
-HARK_FN int hark_coordinated_step(
+static inline int hark_coordinated_step_any(
     struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
@@ -189,6 +204,49 @@ HARK_FN int hark_coordinated_step(
     return status;
 }
 
+HARK_FN int hark_coordinated_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
+    int status = hark_coordinated_step_any(p, event, fx);
+    s->usual = hark_coordinated_usual(s);
+    return status;
+}
+
+/* Posts a usual message, as hark_coordinated_send.                               Alg. 1 l. 5-6 */
+HARK_FN int hark_coordinated_post(
+    struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
+{
+    struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
+    if (!s->usual || m->to != HARK_PROCESS) return HARK_UNUSUAL;
+    struct hark_channel *c = hark_channel_find(p, &s->endpoint, m->peer, m->ctx);
+    if (c == NULL) return HARK_UNUSUAL;
+    const struct hark_head h = {HARK_KIND_COORDINATED, HARK_APP, c->ctx, s->endpoint.me, c->peer,
+        s->endpoint.inc, c->inc, s->endpoint.re, ++c->sent};
+    hark_head_put(header, &h);
+    const struct hark_posted x = {h.ssn, c->inc, HARK_WIRE_HEAD, 0, false};
+    *posted = x;
+    return HARK_OK;
+}
+
+/* Receives a usual message, as hark_coordinated_arrive and then hark_deliver_plain.
+ *                                                                          Alg. 1 l. 10, 18 */
+HARK_FN int hark_coordinated_receive(struct hark *p, struct hark_bytes header)
+{
+    struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
+    struct hark_head h;
+    if (!s->usual || header.length != HARK_WIRE_HEAD ||
+        hark_head_get(&h, header, HARK_KIND_COORDINATED) < 0 || h.type != HARK_APP ||
+        h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc)
+        return HARK_UNUSUAL;
+    struct hark_channel *c = hark_channel_find(p, &s->endpoint, h.src, h.ctx);
+    if (c == NULL || h.src_inc != c->inc || h.ssn != c->recv + 1 || c->done != c->recv ||
+        c->flags & (HARK_GAP | HARK_OWED))
+        return HARK_UNUSUAL;
+    c->recv = c->done = h.ssn;
+    return HARK_OK;
+}
+
 HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struct hark_names *run)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
@@ -198,6 +256,7 @@ HARK_FN int hark_coordinated_names(const struct hark *p, uint64_t *cursor, struc
 HARK_FN const char *hark_coordinated_violated(const struct hark *p)
 {
     const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
+    if (s->usual != hark_coordinated_usual(s)) return "it is not known whether all is as usual";
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
@@ -217,7 +276,8 @@ HARK_FN void hark_coordinated_describe(
 
 HARK_FN bool hark_coordinated_accept(struct hark *p)
 {
-    const struct hark_coordinated *s = (const struct hark_coordinated *)(const void *)p;
+    struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
+    s->usual = hark_coordinated_usual(s);
     return hark_ends_ok(p, &s->endpoint) && hark_wave_ok(p, &s->endpoint, &s->wave);
 }
 #endif /* HARK_BODIES */

@@ -25,7 +25,8 @@ extern "C" {
 
 #define HARK_PROTOCOLS(X)                                                                          \
     X(none, HARK_KIND_NONE, 0, 0, 0, NULL, hark_none_post, hark_none_receive)                      \
-    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL, NULL, NULL)                  \
+    X(coordinated, HARK_KIND_COORDINATED, HARK_ROLLS_ALL, 0, 0, NULL, hark_coordinated_post,       \
+        hark_coordinated_receive)                                                                  \
     X(hydee, HARK_KIND_HYDEE, HARK_ROLLS_CLUSTER, 1,                                               \
         HARK_TRAIT_GROUPS | HARK_TRAIT_RECLUSTERS | HARK_TRAIT_USUAL | HARK_TRAIT_DIGESTS, NULL,   \
         hark_hydee_post, hark_hydee_receive)                                                       \

@@ -45,10 +45,10 @@
 #ifndef HARK_SCMEL_H
 #define HARK_SCMEL_H
 
-#include "causal/arrival.h"
 #include "causal/checkpoint.h"
 #include "causal/describe.h"
 #include "causal/recovery.h"
+#include "causal/usual.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -182,6 +182,12 @@ static void none(void **state)
     talk("none", 0, 0, false);
 }
 
+static void coordinated(void **state)
+{
+    (void)state;
+    talk("coordinated", 0, 0, false);
+}
+
 static void hydee(void **state)
 {
     (void)state;
@@ -206,8 +212,8 @@ static void team(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(none), cmocka_unit_test(hydee),
-        cmocka_unit_test(scmel), cmocka_unit_test(team)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(none), cmocka_unit_test(coordinated),
+        cmocka_unit_test(hydee), cmocka_unit_test(scmel), cmocka_unit_test(team)};
     for (uint32_t i = 0; i < RANKS; i++) core[i] = calloc(1, BLOCK);
     twin = calloc(1, BLOCK);
     int failed = !core[0] || !core[1] || !core[2] || !twin

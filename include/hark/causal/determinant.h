@@ -155,6 +155,7 @@ static inline uint32_t hark_det_holders(const struct hark_dets *d, const uint64_
 /* True if fewer than `most` holders are known. The slots of a row have no gap. */
 static inline bool hark_det_loose(const struct hark_dets *d, const uint64_t *row)
 {
+    if (d->most == 1) return row[3] == 0; /* the usual case */
     return d->most && hark_det_slot(row, d->most - 1) == 0;
 }
 
@@ -357,8 +358,10 @@ HARK_HOT uint64_t *hark_dets_put(struct hark *p, struct hark_pool *pool, struct 
 static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, struct hark_dets *d,
     uint64_t first, uint64_t last, uint32_t rank)
 {
+    if (d->loose == 0) return;
     struct hark_place at = hark_dets_loose(p, pool, d);
-    for (uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL && row[0] <= last;)
+    for (uint64_t *row;
+         d->loose && (row = hark_dets_next(p, pool, d, &at)) != NULL && row[0] <= last;)
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
 }
 
@@ -492,8 +495,16 @@ static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t
     return true;
 }
 
-/* Records that `peer` is owed an acknowledgement. A row has been reserved. */
-static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t peer,
+static inline void hark_owed_set(
+    struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first, uint64_t last)
+{
+    o->peer = peer;
+    o->creator = creator;
+    o->first = first;
+    o->last = last;
+}
+
+HARK_COLD void hark_owed_add_among(struct hark *p, struct hark_table *t, uint32_t peer,
     uint32_t creator, uint64_t first, uint64_t last)
 {
     uint32_t i = hark_owed_search(p, t, peer, creator, first);
@@ -502,14 +513,21 @@ static inline void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t 
         if (last > o->last) o->last = last;
         i--;
     } else {
-        o = (struct hark_owed *)hark_insert(p, t, i);
-        o->peer = peer;
-        o->creator = creator;
-        o->first = first;
-        o->last = last;
+        hark_owed_set((struct hark_owed *)hark_insert(p, t, i), peer, creator, first, last);
     }
     while (hark_owed_join(p, t, i)) {
     }
+}
+
+/* Records that `peer` is owed an acknowledgement. A row has been reserved. */
+HARK_HOT void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t peer, uint32_t creator,
+    uint64_t first, uint64_t last)
+{
+    if (t->count > 0) {
+        hark_owed_add_among(p, t, peer, creator, first, last);
+        return;
+    }
+    hark_owed_set((struct hark_owed *)hark_insert(p, t, 0), peer, creator, first, last);
 }
 
 /* Returns the number of determinants whose acknowledgement is owed to `peer`. */
@@ -523,6 +541,17 @@ static inline uint64_t hark_owed_count(
         n += o->last - o->first + 1;
     }
     return n;
+}
+
+/* Removes a row; mostly it is the last one. */
+static inline void hark_owed_drop(struct hark *p, struct hark_table *t, uint32_t i)
+{
+    if (i + 1 < t->count) {
+        hark_remove(p, t, i);
+        return;
+    }
+    hark_zero(hark_row(p, t, i), sizeof(struct hark_owed));
+    t->count = i;
 }
 
 /* Writes at most `most` acknowledgements for `peer` and removes them from the table. Returns how
@@ -540,7 +569,7 @@ static inline uint32_t hark_owed_write(
         hark_put32(b + n * HARK_ACK_BYTES, o->creator);
         hark_put32(b + n * HARK_ACK_BYTES + 4, (uint32_t)count);
         hark_put64(b + n * HARK_ACK_BYTES + 8, o->first);
-        hark_remove(p, t, i);
+        hark_owed_drop(p, t, i);
     }
     return n;
 }

@@ -477,21 +477,29 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     }
 }
 
+/* Gives a choice the next rsn, which no determinant has yet, and a determinant. */
+HARK_HOT void hark_scmel_record_new(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
+{
+    hark_dets_append_one(&s->head, &s->pool, &s->own, ++s->rsn, ssn, channel);
+    if (s->own.loose) s->fresh++;
+    hark_scmel_grown(s);
+}
+
 /* Gives a choice the next rsn and a determinant. In a replay the choice has one already, or gets a
  * new one if that was lost. */
 static inline void hark_scmel_record_choice(
     struct hark_scmel *s, uint64_t channel, uint64_t ssn, struct hark_effects *fx)
 {
     struct hark *p = &s->head;
-    if (++s->rsn > s->own.top) {
-        hark_dets_append_one(p, &s->pool, &s->own, s->rsn, ssn, channel);
-    } else {
-        struct hark_det x = {
-            s->endpoint.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, s->rsn, {0}};
-        bool made;
-        hark_dets_put(p, &s->pool, &s->own, &x, &made);
-        hark_scmel_next(s, fx);
+    if (s->rsn >= s->own.top) {
+        hark_scmel_record_new(s, channel, ssn);
+        return;
     }
+    struct hark_det x = {
+        s->endpoint.me, (uint32_t)channel, (uint32_t)(channel >> 32), 0, ssn, ++s->rsn, {0}};
+    bool made;
+    hark_dets_put(p, &s->pool, &s->own, &x, &made);
+    hark_scmel_next(s, fx);
     if (s->own.loose) s->fresh++;
     hark_scmel_grown(s);
 }

@@ -86,7 +86,8 @@ struct hark_scmel_channel {
     uint64_t carried;     /* this channel carried the own loose determinants up to this rsn */
     uint64_t from;        /* the first ssn that arrived from incarnation `accepted` of j */
     uint64_t kept;        /* recv at the oldest kept image, for the TRIM to j */
-    uint32_t accepted, pad;
+    uint32_t accepted;
+    uint32_t log; /* scratch: where the determinants of j were */
 };
 
 struct hark_scmel_log { /* detLog of one creator */
