@@ -125,7 +125,7 @@ static void change(struct hark_service_event event, struct process *asks)
         for (struct process *p = process; x->type == HARK_SERVICE_ANNOUNCE && p <= &process[RANKS];
              p++)
             if (p->inc == hark_service_incarnation(service, p->rank))
-                step(p, failed, NULL); /* else: RESTART */
+                step(p, failed, NULL); /* else: RESTART. team wants it in both cases */
         if (x->type == HARK_SERVICE_RESTART) {
             struct process *p = &process[x->rank];
             struct hark_service_restart r = hark_service_restart(service, x->rank);

@@ -88,6 +88,7 @@ static inline bool hark_coordinated_usual(const struct hark_coordinated *s)
 HARK_FN int hark_coordinated_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
+    if (!hark_block_aligned(p)) return HARK_EINVAL;
     int status = hark_member_init(
         p, bytes, &hark_coordinated_shape, HARK_KIND_COORDINATED, &s->endpoint, &s->wave, c, true);
     if (status == HARK_OK) s->usual = hark_coordinated_usual(s);

@@ -14,7 +14,9 @@
  *     is given the same struct hark_effects.
  *  5. After HARK_MORE only CONTINUE is legal, until a step returns something else.
  *  6. Separate instances may run on separate threads; one instance needs its owner's lock.
- *  7. Bad input gives a status, never an assert; a broken invariant of ours traps (HARK_TRAP).
+ *  7. Bad input gives a status, never an assert; a broken invariant of ours traps (HARK_TRAP). What
+ *     a pointer within an event points to may be missing; the core, the event, the effects and the
+ *     configuration may not.
  *  8. The network delivers each frame at most once, in any order. The embedder keeps frames for an
  *     incarnation that has not started yet; the core discards frames of older incarnations and
  *     holds those of newer ones.

@@ -238,7 +238,7 @@ HARK_FN uint64_t hark_hydee_size(const struct hark_config *c)
 HARK_FN int hark_hydee_init(struct hark *p, uint64_t bytes, const struct hark_config *c)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
-    if (hark_hydee_size(c) == 0) return HARK_EINVAL;
+    if (hark_hydee_size(c) == 0 || !hark_block_aligned(p)) return HARK_EINVAL;
     struct hark_config waves = *c;
     if (c->flags & HARK_WAVES_ALL) waves.cluster_count = 0;
     int status = hark_member_init(p, bytes, &hark_hydee_shape, HARK_KIND_HYDEE, &s->endpoint,

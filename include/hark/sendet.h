@@ -83,7 +83,7 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     /* clusters of the configuration do not count: no two processes checkpoint together */
     struct hark_config alone = *c;
     alone.cluster_count = 0;
-    if (!hark_config_valid(c)) return HARK_EINVAL;
+    if (!hark_config_valid(c) || !hark_block_aligned(p)) return HARK_EINVAL;
     int status = hark_member_init(
         p, bytes, &hark_sendet_shape, HARK_KIND_SENDET, &s->endpoint, &s->wave, &alone, false);
     if (status >= 0) status = hark_reserve(p, &hark_sendet_shape, &s->images, 1);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -179,16 +180,36 @@ void check_json_row(
 
 /* ---- the way to it --------------------------------------------------------------------------- */
 
+static bool is_read(const struct check_arguments *a, const char *path)
+{
+    struct stat ours, read;
+    if (stat(path, &ours) < 0) return false;
+    for (int i = 0; i < a->files; i++)
+        if (stat(a->file[i], &read) == 0 && read.st_dev == ours.st_dev &&
+            read.st_ino == ours.st_ino)
+            return true;
+    return false;
+}
+
+/* By the scenario's name, which may be any words. A scenario that is read is not written over: it
+ * may be a violation of before, with notes. */
+static void name_story(
+    const struct check_arguments *a, const struct hark_scenario *s, char path[160])
+{
+    snprintf(path, 160, "%.100s-violation.hark", s->name);
+    for (char *at = path; *at; at++)
+        if (!isalnum((unsigned char)*at) && strchr("._-+", *at) == NULL) *at = '_';
+    if (*path == '-') *path = '_';
+    size_t stem = strlen(path) - strlen(".hark");
+    for (int i = 2; is_read(a, path); i++) snprintf(path + stem, 160 - stem, "-%d.hark", i);
+}
+
 int check_write_story(
     const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r)
 {
     struct hark_scenario story;
-    char path[128];
-    snprintf(path, sizeof path, "%s-violation.hark", s->name);
-    for (char *at = path; *at; at++)
-        if (!isalnum((unsigned char)*at) && strchr("._-+", *at) == NULL)
-            *at = '_'; /* a name may be any words */
-    if (*path == '-') *path = '_';
+    char path[160];
+    name_story(a, s, path);
     const char *out = a->out ? a->out : path;
     char *text = search_story(s, &a->search, r, &story) == 0 ? hark_scenario_text(&story) : NULL;
     FILE *file = text ? fopen(out, "we") : NULL;

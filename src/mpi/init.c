@@ -36,7 +36,7 @@ static void close_library(const char *call)
     hark_mpi_windows_close();
     hark_mpi_sized_types_close();
     hark_mpi_scratch_close();
-    int status = hark_finalize();
+    int status = hark_app_end(call);
     if (status == HARK_A_EPENDING)
         hark_mpi_fatal(1, "%s: a receive was posted, and neither completed nor cancelled", call);
     if (status < 0) hark_mpi_fatal(1, "%s: %s", call, hark_app_error(status));

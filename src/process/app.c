@@ -245,7 +245,7 @@ int hark_init(void)
     return HARK_A_OK;
 }
 
-int hark_finalize(void)
+int hark_app_end(const char *call)
 {
     if (!hark_app.joined) return HARK_A_EINIT;
     if (hark_app.posted) return HARK_A_EPENDING;
@@ -257,7 +257,7 @@ int hark_finalize(void)
         hark_process_say(&m);
         HARK_POINT("finishing", P.setup.rank);
         atomic_store_explicit(&P.slot->turn, P.slot->turn + 1, memory_order_relaxed);
-        while (!P.all_done) hark_app_wait("hark_finalize", HARK_WAITS_FINALIZE, NULL, 0);
+        while (!P.all_done) hark_app_wait(call, HARK_WAITS_FINALIZE, NULL, 0);
     }
     hark_app.joined = hark_app.ready = false;
     hark_app.left = true;
@@ -266,6 +266,11 @@ int hark_finalize(void)
     free(hark_app.own_captured);
     hark_process_close();
     return HARK_A_OK;
+}
+
+int hark_finalize(void)
+{
+    return hark_app_end("hark_finalize");
 }
 
 int hark_rank(void)

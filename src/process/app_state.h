@@ -180,6 +180,9 @@ bool hark_app_missed(void);
 /* The first message that such a receive would take. */
 bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info);
 
+/* hark_finalize(), which the application knows as `call`. */
+int hark_app_end(const char *call);
+
 /* hark_process_wait() inside the call `call`; meanwhile hark_app_waits() can tell where the
  * application waits, and for what. */
 static inline void hark_app_wait(

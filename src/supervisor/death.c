@@ -66,7 +66,8 @@ static void exited(struct child *c, int status)
         return;
     }
     if (status) hark_sup_say("%s exited with status %d", name, status);
-    else if (c->address) hark_sup_say("%s exited without hark_finalize", name);
+    else if (c->address)
+        hark_sup_say("%s exited without hark_finalize (in an MPI program MPI_Finalize)", name);
     else
         hark_sup_say("%s exited without hark_init: %s is not a program of hark", name,
             program_of(c)->argv[0]);

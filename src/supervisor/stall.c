@@ -61,7 +61,7 @@ static void waits_words(const struct hark_waits *w, bool many, char text[256])
             many ? "their" : "its", nth);
         break;
     case HARK_WAITS_FINALIZE:
-        snprintf(text, 256, "%s in hark_finalize until all processes have called it", waits);
+        snprintf(text, 256, "%s in %s until all processes have called it", waits, w->call);
         break;
     case HARK_WAITS_ROOM: snprintf(text, 256, "%s in %s for room", waits, w->call); break;
     default: snprintf(text, 256, "%s", waits); break;
@@ -167,6 +167,13 @@ static bool advise_checkpoints(const struct supervisor *s, uint8_t *member)
 }
 
 /* One waits for a message of a process that has left. */
+/* The call by which its program has ended. */
+static const char *end_of(const struct child *c)
+{
+    const bool known = c->waits_known && c->waits.what == HARK_WAITS_FINALIZE;
+    return known ? c->waits.call : "hark_finalize";
+}
+
 static bool advise_finalize(const struct supervisor *s)
 {
     for (uint32_t r = 0; r < s->o->ranks; r++) {
@@ -176,11 +183,10 @@ static bool advise_finalize(const struct supervisor *s)
         if (!waits || w->from < 0 || (uint32_t)w->from >= s->o->ranks ||
             !s->child[w->from].finished)
             continue;
-        hark_sup_say("  rank %" PRId32
-                     " has called hark_finalize and sends nothing any more: rank %" PRIu32
+        hark_sup_say("  rank %" PRId32 " has called %s and sends nothing any more: rank %" PRIu32
                      " waits for a message "
                      "that was never sent",
-            w->from, r);
+            w->from, end_of(&s->child[w->from]), r);
         return true;
     }
     return false;

@@ -17,7 +17,7 @@ for option in '--spares 1' '--host-store /x' '--host-timeout 3s' '--launcher x' 
 done
 expect 2 '^hark run: ./out: expected a program, this can not be executed$' -n 2 ./out
 expect 1 '^hark: rank 0 exited without hark_init: true is not a program of hark$' -n 1 true
-expect 1 '^hark: rank [01] exited without hark_finalize$' -n 2 ./newcomer no-finalize
+expect 1 '^hark: rank [01] exited without hark_finalize (in an MPI program MPI_Finalize)$' -n 2 ./newcomer no-finalize
 PMI_SIZE=4 PMI_RANK=0 ./newcomer >out 2>&1; grep -q '^hark: 4 processes were started by mpiexec, and each is a job of its own: start them by hark run -n 4$' out && good || bad mpiexec
 PMI_SIZE=4 PMI_RANK=1 ./newcomer >out 2>&1; grep -q '^hark' out && bad 'mpiexec, rank 1' || good
 "$hark" run -n 2 ./newcomer >out 2>&1; is 'under hark run it is said of nobody' '' "$(PMI_SIZE=2 PMI_RANK=0 "$hark" run -n 2 ./newcomer 2>&1 | grep mpiexec)"

@@ -340,7 +340,7 @@ static void ends_by_itself(void **state)
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "2:exit=3", "finish");
     expect_end(r, "hark: rank 2 exited with status 3\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "2:exit=0", "finish");
-    expect_end(r, "hark: rank 2 exited without hark_finalize\n");
+    expect_end(r, "hark: rank 2 exited without hark_finalize (in an MPI program MPI_Finalize)\n");
     RUN("run", "-n", "1", "--", "true");
     expect_end(r, "hark: rank 0 exited without hark_init: true is not a program of hark\n");
     RUN(COORDINATED, "--", HARK_FAKE_PROCESS, "finish", "0:exit=4");

@@ -10,6 +10,9 @@ expect 1 'violated: I8' replay v.hark
 sed '/^name/d' lv3.hark >unnamed.hark # is called as its file is
 expect 1 'written to unnamed-violation.hark' check unnamed.hark
 expect 1 'violated: I8' replay unnamed-violation.hark
+sed -i '1i # a note' unnamed-violation.hark
+expect 1 'written to unnamed-violation-2.hark' check unnamed-violation.hark
+holds 'a scenario that is read is not written over' grep -q 'a note' unnamed-violation.hark
 expect 2 '-violation.hark: no such option' replay -violation.hark
 # Files are called as they like; a scenario is not.
 for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do

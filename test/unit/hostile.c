@@ -594,6 +594,35 @@ static void test_restarted_when_used(void **state)
     assert_true(restarting >= 6);
 }
 
+/* A count or a length, and nothing where it should be. */
+static void test_missing(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; hark_protocol_at(i); i++) {
+        if (!hark_protocol_runs(hark_protocol_at(i))) continue;
+        const char *name = hark_protocol_at(i)->name;
+        struct hark_config config = {.me = 0, .ranks = 3};
+        begin(name, 0, 0);
+        struct hark_event e = {.type = HARK_RESTARTED};
+        e.u.restarted.inc = e.u.restarted.re = 1;
+        e.u.restarted.undone_count = 3;
+        if (strcmp(name, "sendet") == 0) assert_int_equal(give(&e), HARK_EINVAL);
+        const struct hark_bytes nothing = {NULL, 100};
+        assert_int_equal(hark_unpack(core, protocol->shape, nothing), HARK_EIMAGE);
+        const struct hark_effects whole = fx;
+        e = (struct hark_event){.type = HARK_IDLE};
+        fx.at = NULL;
+        assert_int_equal(give(&e), HARK_ENOROOM);
+        fx = whole;
+        fx.bytes = NULL;
+        assert_int_equal(give(&e), HARK_ENOROOM);
+        fx = whole;
+        assert_int_equal(
+            protocol->init((struct hark *)(void *)((uint8_t *)core + 4), BLOCK - 8, &config),
+            HARK_EINVAL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_determinants),
@@ -602,7 +631,8 @@ int main(void)
         cmocka_unit_test(test_forgotten), cmocka_unit_test(test_divergences),
         cmocka_unit_test(test_mark_from_myself), cmocka_unit_test(test_images),
         cmocka_unit_test(test_waves_that_are_over), cmocka_unit_test(test_out_of_place),
-        cmocka_unit_test(test_images_that_are_kept), cmocka_unit_test(test_tree)};
+        cmocka_unit_test(test_images_that_are_kept), cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_tree)};
     core = calloc(1, BLOCK);
     if (core == NULL) return 1;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -167,11 +167,16 @@ static inline void hark_empty(struct hark *p, struct hark_table *t)
     t->count = 0;
 }
 
+static inline bool hark_block_aligned(const struct hark *p)
+{
+    return (uintptr_t)p % 8 == 0;
+}
+
 /* Zeroes the block and lays out empty tables. HARK_EFULL if even that does not fit. */
 static inline int hark_block_init(
     struct hark *p, uint64_t bytes, const struct hark_shape *s, uint16_t kind)
 {
-    if ((uintptr_t)p % 8) return HARK_EINVAL;
+    if (!hark_block_aligned(p)) return HARK_EINVAL;
     if (bytes < s->fixed) return HARK_EFULL;
     hark_zero(p, s->fixed);
     p->magic = HARK_MAGIC;

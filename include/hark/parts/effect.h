@@ -23,7 +23,8 @@ static inline bool hark_effects_fit(const struct hark_effects *fx, uint32_t effe
 /* Begins a step. HARK_ENOROOM if the effects have less room than a step may need. */
 static inline int hark_effects_begin(struct hark_effects *fx)
 {
-    if (fx->room < HARK_EFFECTS_ROOM || fx->spare > HARK_SPARE_MAX ||
+    if (fx->at == NULL || fx->bytes == NULL || fx->room < HARK_EFFECTS_ROOM ||
+        fx->spare > HARK_SPARE_MAX ||
         fx->bytes_room < HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * fx->spare)
         return HARK_ENOROOM;
     fx->count = fx->used = 0;

@@ -276,7 +276,7 @@ static inline void hark_unpack_fields(struct hark *p, struct hark_pool *pool, ui
  * False: the bytes end too early. */
 static inline bool hark_unpack_fixed(const struct hark_shape *s, struct hark_bytes in, void *to)
 {
-    struct hark_reader r = {in.at, in.length, 0, false};
+    struct hark_reader r = {in.at, in.at ? in.length : 0, 0, false};
     (void)hark_read(&r, 8);
     hark_unpack_fields(NULL, NULL, (uint8_t *)to, s->field, s->fields, &r);
     return !r.bad;
@@ -330,7 +330,7 @@ static inline void hark_unpack_all(
 
 HARK_FN int hark_unpack(struct hark *p, const struct hark_shape *s, struct hark_bytes in)
 {
-    struct hark_reader r = {in.at, in.length, 0, false};
+    struct hark_reader r = {in.at, in.at ? in.length : 0, 0, false};
     uint64_t chunks = 0, bytes = 0, had = p->bytes, behind = p->used;
     int status = hark_unpack_check(p, s, r, &chunks, &bytes);
     if (status < 0) return status;

@@ -14,6 +14,7 @@ HARK_NAMESAKES_BEGIN
 /* True if RESTARTED names undone epochs beyond the image, ascending. */
 static inline bool hark_sendet_again_valid(const struct hark_event *event)
 {
+    if (event->u.restarted.undone == NULL) return event->u.restarted.undone_count == 0;
     for (uint32_t i = 0; i < event->u.restarted.undone_count; i++)
         if (event->u.restarted.undone[i] <=
             (i ? event->u.restarted.undone[i - 1] : event->u.restarted.checkpoint))
