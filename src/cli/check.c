@@ -206,6 +206,23 @@ static int status_of(const struct hark_scenario *s, const struct search_result *
     }
 }
 
+/* Whoever looks for a fault in the protocol is to know that it does not claim to survive this. */
+static void say_claim(const struct check_arguments *a, const struct hark_scenario *s)
+{
+    const struct hark_protocol *p =
+        hark_protocol_named(a->search.protocol ? a->search.protocol : s->protocol);
+    const uint32_t copies = s->core.copies ? s->core.copies : 1;
+    uint32_t at_once = s->fails ? 1 : 0;
+    for (uint32_t i = 1; i < s->fails; i++)
+        at_once += s->fail[i].when == HARK_FAIL_NESTED || s->fail[i].when == HARK_FAIL_DURING;
+    if (p == NULL || p->rolls != HARK_ROLLS_PROCESS || at_once <= copies) return;
+    printf(
+        "  %u processes may be lost at once here, and %s with %u cop%s of a determinant claims to "
+        "survive the loss of %s: try `--copies %u`\n",
+        at_once, p->name, copies, copies == 1 ? "y" : "ies", copies == 1 ? "one" : "as many",
+        at_once);
+}
+
 static int conclude(const struct check_arguments *a, const struct hark_scenario *s,
     const struct search_result *r, FILE *json, bool *first)
 {
@@ -218,6 +235,7 @@ static int conclude(const struct check_arguments *a, const struct hark_scenario 
     if (status == CHECK_VIOLATED && s->expect[0] &&
         (r->verdict == SEARCH_OK || strcmp(s->expect, "ok") != 0))
         printf("  expected: %s\n", s->expect);
+    if (r->verdict == SEARCH_VIOLATED && s->expect[0] == 0) say_claim(a, s);
     if (r->path && (status == CHECK_VIOLATED || a->out) && check_write_story(a, s, r) != 0)
         return CHECK_WRONG;
     return status;

@@ -167,9 +167,11 @@ static bool lacks_hosts(const struct supervisor *s)
 int hark_sup_missed_open(struct supervisor *s)
 {
     if (s->o->store == NULL) return 0;
+    errno = ENOMEM;
     s->missed = calloc(1, sizeof *s->missed);
     if (s->missed && read_all(s, s->missed)) return lacks_hosts(s) ? 2 : 0;
-    hark_sup_say("store %s: cannot read which hosts have been away", s->o->store);
+    hark_sup_say(
+        "store %s: cannot read which hosts have been away: %s", s->o->store, strerror(errno));
     return 1;
 }
 

@@ -13,6 +13,8 @@ expect 1 'violated: I8' replay unnamed-violation.hark
 sed -i '1i # a note' unnamed-violation.hark
 expect 1 'written to unnamed-violation-2.hark' check unnamed-violation.hark
 holds 'a scenario that is read is not written over' grep -q 'a note' unnamed-violation.hark
+printf 'protocol scmel\np0: R R S3\np1: S0\np2: S0\np3: R0 S4\np4: R3 O\nfails p0\nfails p3 nested\n' >two.hark
+expect 1 '2 processes may be lost at once here, and scmel with 1 copy of a determinant claims to survive the loss of one' check --walks 2000:1 two.hark
 expect 2 '-violation.hark: no such option' replay -violation.hark
 # Files are called as they like; a scenario is not.
 for odd in '-odd "one' $'\xc3\xa9 e\n' "$(printf '\xc3\xa9%.0s' $(seq 60))"; do
