@@ -33,6 +33,6 @@ for file; do
 done
 echo "$compared searched whole and reduced"
 part=3; [ "$states" -ge 100000 ] || part=5 # fewer end within fewer states
-[ $# -lt 20 ] || [ "$states" -lt 30000 ] || [ $compared -gt $(($# / part)) ] || { failed=$((failed + 1)); echo "FAILED: too few to compare"; }
+[ $# -lt 30 ] || [ "$states" -lt 30000 ] || [ $compared -gt $(($# / part)) ] || { failed=$((failed + 1)); echo "FAILED: too few to compare"; }
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
