@@ -215,7 +215,7 @@ static void say_claim(const struct check_arguments *a, const struct hark_scenari
     uint32_t at_once = s->fails ? 1 : 0;
     for (uint32_t i = 1; i < s->fails; i++)
         at_once += s->fail[i].when == HARK_FAIL_NESTED || s->fail[i].when == HARK_FAIL_DURING;
-    if (p == NULL || p->rolls != HARK_ROLLS_PROCESS || at_once <= copies) return;
+    if (p == NULL || !p->unstable || hark_service_by_cluster(p) || at_once <= copies) return;
     printf(
         "  %u processes may be lost at once here, and %s with %u cop%s of a determinant claims to "
         "survive the loss of %s: try `--copies %u`\n",
