@@ -154,7 +154,7 @@ static void keep(struct supervisor *s)
 
 /* ---- what it is for -------------------------------------------------------------------------- */
 
-/* What would be resumed has no images then, and would begin again. */
+/* A run without the hosts' disks finds no images, and would begin at the start again. */
 static bool lacks_hosts(const struct supervisor *s)
 {
     if (s->missed->images == NULL || s->o->host_store) return false;
