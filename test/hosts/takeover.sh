@@ -15,18 +15,20 @@ is 'four hosts begin' 0 $?
 [ $failed = 0 ] || finish || exit
 shared=$HARK_HOSTS/shared
 laps=4000 wait_time=30s
+every=1300 gates=$shared/gates # each process waits after so many laps, until there is a byte more in that file
 printf 'h[1-3] slots=2\n' >"$shared/hosts"
 "$hark" run -n 6 -- "$talk" $laps 300 2>/dev/null | sort >right
 is 'the lines here' $((laps / 10 * 6)) "$(wc -l <right)"
 
+opens() { printf '%s' "$1" >>"$gates"; } # a byte for each gate
 takes() { # host, options: a run begins there, or takes over; its lines are behind those before
   local host=$1; shift
   on "$host" timeout 60 "$hark" run -n 6 --protocol "$protocol" --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --store "$shared/store" \
-    --interval 50ms --host-timeout 3s --supervisor-timeout $wait_time "$@" -- "$talk" $laps 300 >>lines 2>>err </dev/null &
+    --interval 50ms --host-timeout 3s --supervisor-timeout $wait_time "$@" -- "$talk" $laps 300 $every "$gates" >>lines 2>>err </dev/null &
   run=$!
 }
 begin() { # options: on h4, which has no processes
-  rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark lines err
+  rm -rf "$shared/store" "$gates" "$HARK_HOSTS"/h*/local/hark lines err
   touch lines err
   takes h4 "$@"
 }
@@ -35,11 +37,13 @@ dies() { # host: hark run there
   wait $run
 }
 shown() { [ "$(wc -l <lines)" -ge "$1" ]; }
+lines_at_gate() { echo $(($(stat -c %s "$gates" 2>/dev/null || echo 0) * every / 10 * 6)); } # that was opened last
 runs() { holds "$1: it runs" until_true 20 shown "${2:-200}"; }
 says() { grep -q -- "$1" err; }
 went_back() { sed -n 's/^hark: rank \([0-9]*\) died.*/\1/p' err | tr '\n' ' ' | sed 's/ $//'; }
 # What is written and not noted when hark run dies may come again, and no line is missing or wrong.
 ends_right() { # what
+  opens ....
   wait $run
   is "$1: status" 0 $?
   sort -u lines >sorted
@@ -110,9 +114,10 @@ holds 'all die: it is said' says '^hark: no agent of the run before lives any mo
 
 begin # again and again
 for next in h1 h2 h3; do
-  runs "it dies before $next" $(($(wc -l <lines) + 200))
+  runs "it dies before $next" $(($(lines_at_gate) + 200))
   dies "$(sed 's/h1/h4/; s/h2/h1/; s/h3/h2/' <<<$next)"
   takes $next --resume
+  opens .
 done
 ends_right 'again and again'
 is 'again and again: nobody goes back' '3 ' "$(grep -c 'ranks 0-5 of the run before live' err) $(went_back)"
@@ -197,6 +202,7 @@ clean h1 h2 h3 h4
 for ((round = 1; round <= rounds; round++)); do
   host=h4
   begin
+  opens ....
   for ((death = RANDOM % 4 + 1; death > 0; death--)); do
     sleep "0.$((RANDOM % 7 + 2))" # the moment is to be any
     kill -0 $run 2>/dev/null || break

@@ -404,6 +404,7 @@ void every_stop(struct run *r, const struct kase *k)
     start(r, k, NULL, false);
     run_wait_for(r, "hit");
     pid_t stopped = pid_of(r, k->rank), mate = pid_of(r, other);
+    run_wait_for_state(stopped, true); /* else it may stop after it was let go */
     assert_int_equal(kill(mate, SIGKILL), 0);
     snprintf(text, sizeof text, "hark: rank %d died (SIGKILL) ", other);
     wait_for_text(r, text);
@@ -433,6 +434,7 @@ void every_fence(struct run *r, const struct kase *k)
     free(text);
     assert_true(copy > 1);
     run_wait_for(r, "again");
+    run_wait_for_state(copy, true);
     if (!k->other_way) {
         wait_for_text(r, "hark: recovered in ");
         put(r, "lie");

@@ -45,6 +45,9 @@ int run_teardown(void **state)
         kill(r->pid, SIGKILL);
         while (waitpid(-1, NULL, 0) > 0) {
         }
+        char *err = run_read(r, "err");
+        fprintf(stderr, "ERROR: until then the run said:\n%s", err);
+        free(err);
     }
     place_remove(r->place);
     free(r);
@@ -153,6 +156,25 @@ void run_wait_for_text(const struct run *r, const char *name, const char *text)
             fail_msg("\"%s\" never came; there is:\n%s", text, at);
         free(at);
         if (!there) (void)poll(NULL, 0, 1);
+    }
+}
+
+static char state_of(pid_t pid)
+{
+    char path[40], line[300] = "", c = '?';
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f == NULL) return '?';
+    if (fgets(line, sizeof line, f) && strrchr(line, ')')) c = strrchr(line, ')')[2];
+    fclose(f);
+    return c;
+}
+
+void run_wait_for_state(pid_t pid, bool stopped)
+{
+    for (int waited = 0; (state_of(pid) == 'T') != stopped; waited++) {
+        if (waited > 30000) fail_msg("process %d is in state %c", (int)pid, state_of(pid));
+        (void)poll(NULL, 0, 1);
     }
 }
 

@@ -30,6 +30,8 @@ void run_start_main(struct run *r, int (*main)(void *argument), void *argument);
 void run_wait_for(const struct run *r, const char *name);
 /* Waits until `text` is in that file. */
 void run_wait_for_text(const struct run *r, const char *name, const char *text);
+/* Waits until that process is stopped, or is not any more. */
+void run_wait_for_state(pid_t pid, bool stopped);
 /* Makes an empty file of that name in r->place. */
 void run_make(const struct run *r, const char *name);
 /* Waits for its end, and then that nothing is left: no process, no segment, no file. */

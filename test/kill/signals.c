@@ -106,25 +106,6 @@ static void changes_nothing(void **state)
     assert_string_equal(r->err, "");
 }
 
-static char state_of(pid_t pid)
-{
-    char path[40], line[300] = "", c = '?';
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (f == NULL) return '?';
-    if (fgets(line, sizeof line, f) && strrchr(line, ')')) c = strrchr(line, ')')[2];
-    fclose(f);
-    return c;
-}
-
-static void wait_for_state(pid_t pid, bool stopped)
-{
-    for (int waited = 0; (state_of(pid) == 'T') != stopped; waited++) {
-        if (waited > 30000) fail_msg("process %d is in state %c", (int)pid, state_of(pid));
-        (void)poll(NULL, 0, 1);
-    }
-}
-
 static void stops_and_goes_on(void **state)
 {
     static const int number[] = {SIGTSTP, SIGTTIN, SIGTTOU};
@@ -141,9 +122,9 @@ static void stops_and_goes_on(void **state)
             free(text);
         }
         kill(r->pid, number[i]);
-        for (int k = 0; k < 3; k++) wait_for_state(pid[k], true);
+        for (int k = 0; k < 3; k++) run_wait_for_state(pid[k], true);
         kill(r->pid, SIGCONT);
-        for (int k = 0; k < 3; k++) wait_for_state(pid[k], false);
+        for (int k = 0; k < 3; k++) run_wait_for_state(pid[k], false);
         run_make(r, "go");
         run_end(r);
         assert_int_equal(r->status, 0);

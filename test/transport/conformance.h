@@ -11,11 +11,12 @@
 struct conformance_transport {
     const char *name;
     const struct hark_transport_ops *ops;
-    bool processes;  /* its ends may live in different OS processes: the tests that fork() apply */
-    bool stops;      /* poll() ends with the frame at which the sink says that it has enough */
-    uint64_t chunk;  /* sizes one below, at and above it are tried; 0: 32 KiB */
-    bool ghosts;     /* what a dead incarnation has half sent may still arrive whole: no news.c */
-    bool slow_start; /* open() takes long: streams.c and processes.c begin fewer programs */
+    bool processes; /* its ends may live in different OS processes: the tests that fork() apply */
+    bool stops;     /* poll() ends with the frame at which the sink says that it has enough */
+    uint64_t chunk; /* sizes one below, at and above it are tried; 0: 32 KiB */
+    bool ghosts;    /* what a dead incarnation has half sent may still arrive whole: no news.c */
+    /* open() takes long: streams.c and processes.c begin fewer programs. NULL: it does not */
+    bool (*slow_start)(void);
     /* Does what `from` has sent to `to` and is still in its memory die with it? NULL: no, others
      * read it there. */
     bool (*loses)(uint32_t from, uint32_t to);

@@ -12,6 +12,11 @@ static void configure(struct hark_transport_config *config)
         if (strcmp(hark_fabric_providers[i], provider) == 0) config->option[0] = i + 1;
 }
 
+static bool slowly(void)
+{
+    return true;
+}
+
 static void garbage(
     const struct hark_transport_config *victim, const char *address, uint32_t as, unsigned round)
 {
@@ -21,7 +26,7 @@ static void garbage(
 const struct conformance_transport conformance_subject = {.name = "fabric",
     .ops = &hark_fabric_transport,
     .processes = true,
-    .slow_start = true,
+    .slow_start = slowly,
     .chunk = 16384 - 48,
     .configure = configure,
     .end = fabric_hang_up,

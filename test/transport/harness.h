@@ -114,6 +114,7 @@ extern bool in_child;
 #define PATIENCE       300u
 #define CHILD_PATIENCE 120u
 void hang_after(unsigned seconds);
+bool starts_slowly(void);
 
 /* The tests of each file. */
 #define SUITE(name)                                                                                \

@@ -120,6 +120,7 @@ static void start(char **argument)
 const struct conformance_transport conformance_subject = {.name = "mixed",
     .ops = &tested,
     .processes = true,
+    .slow_start = over_fabric,
     .chunk = 128 * KIB,
     .loses = are_apart,
     .start = start,

@@ -133,8 +133,8 @@ static void closed_streams(void **state)
 {
     (void)state;
     for (int moment = BEFORE_OPEN; moment < NEVER; moment++)
-        for (unsigned streams = conformance_subject.slow_start ? ALL_CLOSED - 1 : 1;
-             streams < ALL_CLOSED; streams++)
+        for (unsigned streams = starts_slowly() ? ALL_CLOSED - 1 : 1; streams < ALL_CLOSED;
+             streams++)
             run((enum moment)moment, streams);
     run(NEVER, 0);
 }
