@@ -166,7 +166,6 @@ static bool advise_checkpoints(const struct supervisor *s, uint8_t *member)
     return false;
 }
 
-/* One waits for a message of a process that has left. */
 /* The call by which its program has ended. */
 static const char *end_of(const struct child *c)
 {
@@ -174,8 +173,19 @@ static const char *end_of(const struct child *c)
     return known ? c->waits.call : "hark_finalize";
 }
 
+/* Something that was sent has not arrived: hosts may not reach each other. */
+static bool some_under_way(const struct supervisor *s)
+{
+    uint64_t frames = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        frames += hark_sup_slot(&s->child[i])->frames_out - hark_sup_slot(&s->child[i])->frames_in;
+    return frames != 0;
+}
+
+/* One waits for a message of a process that has left. */
 static bool advise_finalize(const struct supervisor *s)
 {
+    if (s->host && some_under_way(s)) return false;
     for (uint32_t r = 0; r < s->o->ranks; r++) {
         const struct hark_waits *w = &s->child[r].waits;
         bool waits = s->child[r].waits_known &&

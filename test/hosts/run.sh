@@ -182,6 +182,20 @@ is 'h2 is cut off from h3: status' 1 $?
 holds 'h2 is cut off from h3: it is said' eval 'says "$cut" || says "$back"'
 holds 'h2 is cut off from h3: the limit' says 'nothing has moved for 6 s (--stall-limit): the run ends'
 wall_down h2 h3
+# Only the one that can not send has something for the other.
+printf 'h[2-3]\n' >"$shared/two"
+rm -f "$shared"/go "$shared"/met.* out err
+on h1 env PLACE="$shared" "$hark" run -n 2 --hostfile "$shared/two" --launcher "$here/on.sh %h" --protocol none --store "$shared/two-store" \
+  --host-timeout 20s --stall-limit 6s -- "$examples/../test/kill/obedient" 0:send=1.1 1:recv=0.1 1:send=0.2 0:recv=1.2 1:make=met \
+  0:await=go 0:send=1.3 1:recv=0.3 >out 2>err </dev/null &
+run=$!
+holds 'h2 can not send: they have met' until_true 20 test -e "$shared/met.1"
+wall h2 h3
+touch "$shared/go"
+wait $run
+is 'h2 can not send: status' 1 $?
+holds 'h2 can not send: it is said' says 'rank [01] (host h[23]) has not reached rank [01] (host h[23]) for [0-9]* s: tcp:[^ ]*: no answer; do their hosts'
+wall_down h2 h3
 STEPS=3000 begin_own --host-timeout 20s
 holds 'h2 is cut off for a moment: it runs' until_true 20 copied 4 3
 wall h2 h3

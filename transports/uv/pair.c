@@ -2,10 +2,11 @@
 #include "end.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "heard.h"
 
 #define BACKOFF_MOST  1000u /* milliseconds */
 #define UNHEARD_LEAST 1000u /* the same */
@@ -150,16 +151,12 @@ static uint64_t apart_for(const struct pair *p)
     return now >= p->apart_since + p->e->deadline ? now - p->apart_since : 0;
 }
 
-/* For how long the other system has acknowledged nothing of what this one sends again and again.
- * 0: it does, or there is nothing. */
+/* For how long the other system has acknowledged nothing; 0: for less than is told. */
 static uint64_t unheard_for(const struct pair *p)
 {
-    struct tcp_info info = {0};
-    socklen_t length = sizeof info;
     if (!p || !p->conn || p->apart_told || address_is_local(&p->address)) return 0;
-    if (getsockopt(p->conn->fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
-    return info.tcpi_unacked && info.tcpi_last_ack_recv >= UNHEARD_LEAST ? info.tcpi_last_ack_recv
-                                                                         : 0;
+    const unsigned milliseconds = hark_uv_unheard_for(p->conn->fd);
+    return milliseconds >= UNHEARD_LEAST ? milliseconds : 0;
 }
 
 void hark_uv_pair_apart(uv_timer_t *timer)
