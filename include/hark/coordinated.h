@@ -43,7 +43,8 @@ HARK_FN const char *hark_coordinated_violated(const struct hark *p);
 HARK_FN const char *hark_coordinated_unrest(const struct hark *p);
 HARK_FN int hark_coordinated_post(struct hark *p, const struct hark_posting *message,
     uint8_t *header, struct hark_posted *posted);
-HARK_FN int hark_coordinated_receive(struct hark *p, struct hark_bytes header);
+HARK_FN int hark_coordinated_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received);
 HARK_FN void hark_coordinated_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
 
@@ -232,10 +233,12 @@ HARK_FN int hark_coordinated_post(
 
 /* Receives a usual message, as hark_coordinated_arrive and then hark_deliver_plain.
  *                                                                          Alg. 1 l. 10, 18 */
-HARK_FN int hark_coordinated_receive(struct hark *p, struct hark_bytes header)
+HARK_FN int hark_coordinated_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received)
 {
     struct hark_coordinated *s = (struct hark_coordinated *)(void *)p;
     struct hark_head h;
+    (void)received;
     if (!s->usual || header.length != HARK_WIRE_HEAD ||
         hark_head_get(&h, header, HARK_KIND_COORDINATED) < 0 || h.type != HARK_APP ||
         h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc)

@@ -517,6 +517,12 @@ struct hark_posted {
 };
 #define HARK_POSTED_BYTES 512u
 
+/* A message that was received, beside its payload. */
+struct hark_received {
+    uint64_t trim; /* TRIM follows, of messages to its sender on its ctx up to this ssn; 0: none */
+    bool logged;   /* as of HANDUP */
+};
+
 struct hark_protocol {
     const char *name;
     uint16_t kind;
@@ -556,9 +562,10 @@ struct hark_protocol {
      * which has room for HARK_POSTED_BYTES. HARK_OK, HARK_UNUSUAL. */
     int (*post)(struct hark *p, const struct hark_posting *message, uint8_t *header,
         struct hark_posted *posted);
-    /* receive: ARRIVE of a message for which the application waits, and its DELIVER, if HANDUP is
-     * the only effect of both. Any header may be given. HARK_OK, HARK_UNUSUAL. */
-    int (*receive)(struct hark *p, struct hark_bytes header);
+    /* receive: ARRIVE of a message for which the application waits, and its DELIVER, if their
+     * effects are HANDUP and no more than one TRIM after it, of messages to its sender on its ctx.
+     * Any header may be given; `received` is cleared by the caller. HARK_OK, HARK_UNUSUAL. */
+    int (*receive)(struct hark *p, struct hark_bytes header, struct hark_received *received);
 };
 
 /* Returns the words for a status, for messages; never NULL. */

@@ -55,7 +55,8 @@ HARK_FN void hark_hydee_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
 HARK_FN int hark_hydee_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
     struct hark_posted *posted);
-HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header);
+HARK_FN int hark_hydee_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received);
 
 static const struct hark_option hark_hydee_options[] = {
     {"exact-gate", NULL, "recovery waits by exact dependencies, for programs whose receives vary",
@@ -413,10 +414,12 @@ HARK_FN int hark_hydee_post(
 }
 
 /* Receives a usual message, as hark_hydee_arrive and then hark_hydee_deliver.    Alg. 1 l. 10-18 */
-HARK_FN int hark_hydee_receive(struct hark *p, struct hark_bytes header)
+HARK_FN int hark_hydee_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received)
 {
     struct hark_hydee *s = (struct hark_hydee *)(void *)p;
     struct hark_head h;
+    (void)received;
     if (header.length != HARK_HYDEE_HEADER || hark_head_get(&h, header, HARK_KIND_HYDEE) < 0 ||
         h.type != HARK_APP || h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc)
         return HARK_UNUSUAL;

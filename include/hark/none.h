@@ -28,7 +28,8 @@ HARK_FN void hark_none_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
 HARK_FN int hark_none_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
     struct hark_posted *posted);
-HARK_FN int hark_none_receive(struct hark *p, struct hark_bytes header);
+HARK_FN int hark_none_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received);
 
 static const struct hark_option hark_none_options[] = {HARK_OPTIONS_END};
 static const struct hark_manual hark_none_manual = {0, NULL, NULL, NULL, NULL, hark_none_options};
@@ -120,10 +121,12 @@ HARK_FN int hark_none_post(
     return HARK_OK;
 }
 
-HARK_FN int hark_none_receive(struct hark *p, struct hark_bytes header)
+HARK_FN int hark_none_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received)
 {
     struct hark_none *s = (struct hark_none *)(void *)p;
     struct hark_head h;
+    (void)received;
     if (hark_head_get(&h, header, HARK_KIND_NONE) < 0 || h.type != HARK_APP ||
         header.length != HARK_WIRE_HEAD || !hark_head_valid(&s->endpoint, &h))
         return HARK_UNUSUAL;

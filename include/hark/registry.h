@@ -37,7 +37,8 @@ extern "C" {
         hark_scmel_unstable, hark_scmel_post, hark_scmel_receive)                                  \
     X(camel, HARK_KIND_CAMEL, HARK_ROLLS_PROCESS, 0, HARK_TRAIT_GROUPS | HARK_TRAIT_REDUCES,       \
         hark_scmel_unstable, hark_scmel_post, hark_scmel_receive)                                  \
-    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, HARK_TRAIT_DIGESTS, NULL, NULL, NULL)          \
+    X(sendet, HARK_KIND_SENDET, HARK_ROLLS_LINE, 1, HARK_TRAIT_DIGESTS, NULL, hark_sendet_post,    \
+        hark_sendet_receive)                                                                       \
     X(recovery, HARK_KIND_RECOVERY, 0, 0, 0, NULL, NULL, NULL)
 
 /* Returns the i-th protocol, from 0; NULL after the last. */

@@ -64,7 +64,8 @@ HARK_FN const char *hark_scmel_violated(const struct hark *p);
 HARK_FN const char *hark_scmel_unrest(const struct hark *p);
 HARK_FN int hark_scmel_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
     struct hark_posted *posted);
-HARK_FN int hark_scmel_receive(struct hark *p, struct hark_bytes header);
+HARK_FN int hark_scmel_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received);
 HARK_FN void hark_scmel_describe(
     const struct hark *p, struct hark_bytes header, struct hark_words *words);
 

@@ -47,6 +47,7 @@
 #include "recovery.h"
 #include "sendet/describe.h"
 #include "sendet/pump.h"
+#include "sendet/usual.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +58,10 @@ HARK_FN uint64_t hark_sendet_size(const struct hark_config *config);
 HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_config *config);
 HARK_FN int hark_sendet_step(
     struct hark *p, const struct hark_event *event, struct hark_effects *effects);
+HARK_FN int hark_sendet_post(struct hark *p, const struct hark_posting *message, uint8_t *header,
+    struct hark_posted *posted);
+HARK_FN int hark_sendet_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received);
 HARK_FN int hark_sendet_names(const struct hark *p, uint64_t *cursor, struct hark_names *run);
 HARK_FN const char *hark_sendet_violated(const struct hark *p);
 HARK_FN const char *hark_sendet_unrest(const struct hark *p);
@@ -96,6 +101,7 @@ HARK_FN int hark_sendet_init(struct hark *p, uint64_t bytes, const struct hark_c
     s->phase = 1;
     s->released_phase = HARK_INFINITY;
     ((struct hark_sendet_image *)hark_insert(p, &s->images, 0))->epoch = s->epoch;
+    s->usual = hark_sendet_usual(s);
     return HARK_OK;
 }
 
@@ -187,7 +193,7 @@ HARK_COLD int hark_sendet_other(
     }
 }
 
-HARK_FN int hark_sendet_step(
+static inline int hark_sendet_step_any(
     struct hark *p, const struct hark_event *event, struct hark_effects *fx)
 {
     struct hark_sendet *s = (struct hark_sendet *)(void *)p;
@@ -212,6 +218,15 @@ HARK_FN int hark_sendet_step(
     if (!s->busy && hark_step_rests(&s->endpoint, &s->wave)) return HARK_OK;
     status = hark_sendet_pump(s, fx);
     p->more = status == HARK_MORE;
+    return status;
+}
+
+HARK_FN int hark_sendet_step(
+    struct hark *p, const struct hark_event *event, struct hark_effects *fx)
+{
+    struct hark_sendet *s = (struct hark_sendet *)(void *)p;
+    int status = hark_sendet_step_any(p, event, fx);
+    s->usual = hark_sendet_usual(s);
     return status;
 }
 
@@ -240,6 +255,7 @@ HARK_FN const char *hark_sendet_violated(const struct hark *p)
         if (c->pos.first > c->acked + 1) return "a message is forgotten that is not acknowledged";
     }
     if (s->images.count == 0) return "no image is left";
+    if (s->usual != hark_sendet_usual(s)) return "it is not known whether all is as usual";
     return hark_wave_violated(p, &s->endpoint, &s->wave);
 }
 
@@ -271,6 +287,7 @@ HARK_FN bool hark_sendet_accept(struct hark *p)
             c->pos.digests.width != 1)
             return false;
     }
+    s->usual = hark_sendet_usual(s);
     return hark_contexts_ok(p, &s->endpoint, &hark_sendet_exchange);
 }
 #endif /* HARK_BODIES */

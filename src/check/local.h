@@ -320,6 +320,7 @@ const struct hark *core_unpacked(struct lab *lab, uint32_t part);
 struct usual {  /* the result of post() or receive() in the state before a step */
     int status; /* HARK_UNUSUAL also if the protocol has no such entry, or the event none */
     struct hark_posted posted;
+    struct hark_received received;
     uint8_t header[HARK_POSTED_BYTES];
     uint64_t length; /* of the state, packed */
     uint8_t after[LOCAL_PACK];

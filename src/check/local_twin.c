@@ -106,11 +106,27 @@ static bool posted_alike(const struct lab *lab, const struct hark_posted *posted
                                   memcmp(&fx->at[1].u.retain.name, name, sizeof *name) == 0);
 }
 
+/* Are the effects of an ARRIVE those that receive() has told? */
+static bool received_alike(
+    const struct hark_effects *fx, const struct hark_received *received, struct hark_bytes header)
+{
+    struct hark_head h;
+    const bool trims = received->trim != 0;
+    if (fx->count != 1u + trims || fx->at[0].type != HARK_HANDUP ||
+        fx->at[0].u.handup.logged != received->logged)
+        return false;
+    if (!trims) return true;
+    if (hark_head_get(&h, header, hark_get16(header.at)) < 0) return false;
+    const struct hark_name name = {h.src, h.ctx, HARK_OUT, HARK_PROCESS, received->trim};
+    return fx->at[1].type == HARK_TRIM && memcmp(&fx->at[1].u.trim.name, &name, sizeof name) == 0;
+}
+
 /* Before a step: does it to the twin, or nothing. `before`: the core, packed. */
 void usual_try(struct lab *lab, const struct hark_event *e, uint32_t before, struct usual *u)
 {
     const struct hark_protocol *protocol = lab_protocol(lab, lab->who_now);
     u->status = HARK_UNUSUAL;
+    u->received = (struct hark_received){0};
 #ifdef LAB_STEP_ALONE /* test/mutants/run.sh: what is wrong with step is to be seen by itself */
     return;
 #endif
@@ -120,7 +136,7 @@ void usual_try(struct lab *lab, const struct hark_event *e, uint32_t before, str
     if (lab->failed || !twin_grow(lab, lab->twin_bytes + USUAL_ROOM)) return;
     hark_grow(lab->twin, lab->twin_bytes);
     u->status = post ? protocol->post(lab->twin, &e->u.send, u->header, &u->posted)
-                     : protocol->receive(lab->twin, e->u.frame.header);
+                     : protocol->receive(lab->twin, e->u.frame.header, &u->received);
     u->length = twin_pack(lab, u->after);
     const struct hark_bytes was = {
         intern_at(&lab->part, before), intern_length(&lab->part, before)};
@@ -144,7 +160,7 @@ void usual_check(struct lab *lab, const struct hark_event *e, int status, const 
             .at = effects, .room = EFFECTS, .bytes = bytes, .bytes_room = BYTES, .spare = SPARE};
         struct hark_event deliver = {.type = HARK_DELIVER};
         deliver.u.frame = e->u.frame;
-        alike = lab->fx.count == 1 && lab->fx.at[0].type == HARK_HANDUP;
+        alike = received_alike(&lab->fx, &u->received, e->u.frame.header);
         if (alike) twin_make(lab, core_pack(lab));
         alike = alike && !lab->failed &&
                 twin_step(lab, &deliver, core_packed(lab), &fx) == HARK_OK && fx.count == 0 &&

@@ -139,6 +139,14 @@ static void sink_placed(
     if (!s.kept) hark_driver_held_free(d, h); /* the log has it */
 }
 
+/* What was sent to `peer` up to `ssn` is not needed any more. */
+static void trims(struct hark_driver *d, uint32_t peer, uint16_t ctx, uint64_t ssn)
+{
+    const struct hark_name name = {peer, ctx, HARK_OUT, HARK_PROCESS, ssn};
+    const int status = hark_driver_trim(d, &name);
+    if (status < 0 && d->error[0] == 0) hark_driver_fail(d, status, "arrival", "failed");
+}
+
 /* Does the frame fit the receive that waits, and is it as usual? Then that has it now. */
 static inline bool received(
     struct hark_driver *d, struct hark_awaited *r, const struct hark_frame *f, const void *payload)
@@ -152,7 +160,9 @@ static inline bool received(
         (r->from != source && r->from != HARK_RECOVERY) || (payload == NULL && f->length) ||
         f->length > r->room)
         return false;
-    if (d->receive(d->core, (struct hark_bytes){at, core}) != HARK_OK) return false;
+    struct hark_received received = {0};
+    if (d->receive(d->core, (struct hark_bytes){at, core}, &received) != HARK_OK) return false;
+    if (__builtin_expect(received.trim != 0, 0)) trims(d, source, r->ctx, received.trim);
     d->awaited = NULL;
     r->done = true;
     r->source = source;

@@ -18,9 +18,17 @@ int hark_driver_fail(struct hark_driver *d, int status, const char *what, const 
 
 /* ---- effects --------------------------------------------------------------------------------- */
 
+int hark_driver_trim(struct hark_driver *d, const struct hark_name *name)
+{
+    int status = d->waiting_count ? hark_driver_trimmed(d, name) : HARK_D_OK;
+    if (status < 0) return status;
+    hark_driver_log_trim(d, name);
+    hark_driver_log_figures(d);
+    return HARK_D_OK;
+}
+
 static int perform_store(struct hark_driver *d, const struct hark_effect *x)
 {
-    int status;
     switch (x->type) {
     case HARK_COMMIT:
         HARK_POINT("commit", d->me);
@@ -32,12 +40,7 @@ static int perform_store(struct hark_driver *d, const struct hark_effect *x)
         hark_driver_drop_image(d, x->u.checkpoint.id);
         if (d->hooks.dropped) d->hooks.dropped(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_OK;
-    default: /* TRIM */
-        if (d->waiting_count && (status = hark_driver_trimmed(d, &x->u.trim.name)) < 0)
-            return status;
-        hark_driver_log_trim(d, &x->u.trim.name);
-        hark_driver_log_figures(d);
-        return HARK_D_OK;
+    default: return hark_driver_trim(d, &x->u.trim.name);
     }
 }
 

@@ -96,7 +96,7 @@ struct hark_driver {
      * or somebody looks on. */
     int (*post)(struct hark *p, const struct hark_posting *message, uint8_t *header,
         struct hark_posted *posted);
-    int (*receive)(struct hark *p, struct hark_bytes header);
+    int (*receive)(struct hark *p, struct hark_bytes header, struct hark_received *received);
     struct hark_awaited *awaited;
     bool groups;   /* messages are passed on */
     bool offering; /* held frames are being given again */
@@ -212,6 +212,8 @@ int hark_driver_reserve(
     struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
 void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name);
+/* driver.c: TRIM: of what waits to be sent, and of the log. */
+int hark_driver_trim(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_later(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 /* image.c */

@@ -258,6 +258,6 @@ void sim_go(struct sim *s, uint32_t who)
         if (!goes || s->failed ||
             (p->state != STATE_WAITS && p->state != STATE_ENDED && p->state != STATE_CALL))
             return;
-        if (!s->usual || s->traffic) idle(s, who);
+        if (!s->usual || s->traffic || s->idles) idle(s, who);
     } while (p->state == STATE_READY);
 }

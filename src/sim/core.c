@@ -392,7 +392,7 @@ static void combine(struct sim *s, uint32_t who, const struct hark_name *name, u
     }
 }
 
-static void trim(struct sim *s, uint32_t who, const struct hark_name *name)
+void sim_trim(struct sim *s, uint32_t who, const struct hark_name *name)
 {
     struct hark_name posted = sim_log_key(name, false), made = sim_log_key(name, true);
     log_less(s, &s->p[who], &posted);
@@ -403,7 +403,7 @@ static void perform_rare(struct sim *s, uint32_t who, const struct hark_effect *
 {
     struct sim_process *p = &s->p[who];
     switch (x->type) {
-    case HARK_TRIM: trim(s, who, &x->u.trim.name); break;
+    case HARK_TRIM: sim_trim(s, who, &x->u.trim.name); break;
     case HARK_COMBINE: combine(s, who, &x->u.combine.name, x->u.combine.part); break;
     case HARK_OFFER:
         if (p->offer == 0) p->offered = x->u.offer.name;

@@ -149,6 +149,7 @@ struct sim {
     bool traffic; /* recovery is on: control frames count */
     bool defers;  /* messages may wait until their receiver does something */
     bool usual;   /* ... until they are received, and its protocol has entries for the usual one */
+    bool idles;   /* its protocol sends acknowledgements when it is told that nothing happens */
     uint64_t chances;       /* CHANCE events in the queue */
     uint64_t farthest;      /* iterations, the most that were done when one of them came */
     uint32_t in_vain, idle; /* since it was less: failures that they made; all of them */
@@ -323,6 +324,8 @@ bool sim_log_more(
  * do it. */
 bool sim_usual_post(struct sim *s, uint32_t who, const struct hark_posting *message);
 bool sim_usual_receive(struct sim *s, uint32_t who, uint32_t frame);
+/* core.c: TRIM */
+void sim_trim(struct sim *s, uint32_t who, const struct hark_name *name);
 
 /* log.c: false without memory, or if the log does not hold it. */
 /* Where it is: what a group was sent, what was combined of it (`made`), what its root keeps, what a

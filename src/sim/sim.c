@@ -256,7 +256,8 @@ int sim_run(struct sim_result *r, const struct sim_options *o, char error[SIM_ER
         .free_frame = SIM_NONE,
         .ask_in = o->ask,
         .defers = o->protocol->unstable == NULL,
-        .usual = o->protocol->unstable == NULL && o->protocol->post && o->protocol->receive};
+        .usual = o->protocol->unstable == NULL && o->protocol->post && o->protocol->receive,
+        .idles = hark_service_by_line(o->protocol)};
     s->pattern = &s->program;
     s->program.reduces =
         o->pattern->maker->group && hark_protocol_reduces(o->protocol, grouped, o->core.copies);

@@ -1,5 +1,5 @@
 /* usual.c: a message that is as most are (hark_protocol.post and receive): no event, no effects.
- * What they would be is in hark.h: TRANSMIT and perhaps RETAIN, and HANDUP. */
+ * What they would be is in hark.h: TRANSMIT and perhaps RETAIN, HANDUP and perhaps TRIM. */
 #include <string.h>
 
 #include "parts.h"
@@ -36,10 +36,18 @@ bool sim_usual_post(struct sim *s, uint32_t who, const struct hark_posting *mess
 
 bool sim_usual_receive(struct sim *s, uint32_t who, uint32_t frame)
 {
-    const struct sim_frame *f = sim_frame(s, frame);
+    struct sim_frame *f = sim_frame(s, frame);
     const struct hark_bytes header = {sim_header(f), f->header_length};
-    if (!s->usual || s->traffic || s->protocol->receive(s->p[who].core, header) != HARK_OK)
+    struct hark_received received = {0};
+    if (!s->usual || s->traffic ||
+        s->protocol->receive(s->p[who].core, header, &received) != HARK_OK)
         return false;
+    if (received.logged) f->logged = 1;
+    if (received.trim) {
+        struct hark_head h;
+        (void)hark_head_get(&h, header, s->protocol->kind);
+        sim_trim(s, who, &(struct hark_name){h.src, h.ctx, HARK_OUT, HARK_PROCESS, received.trim});
+    }
     sim_ask(s, who);
     return true;
 }

@@ -190,12 +190,14 @@ static inline bool hark_scmel_stays_few(const struct hark_scmel *s, uint32_t det
 }
 
 /* Receives a usual message, as hark_scmel_message and then hark_scmel_deliver.          l. 10-21 */
-HARK_FN int hark_scmel_receive(struct hark *p, struct hark_bytes header)
+HARK_FN int hark_scmel_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     struct hark_scmel_channel *c;
     struct hark_scmel_log *log = NULL;
     struct hark_head h;
+    (void)received;
     if (!s->usual || header.length < HARK_SCMEL_HEADER || hark_head_get(&h, header, p->kind) < 0 ||
         h.type != HARK_APP || h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc ||
         h.src == s->endpoint.me || (h.ctx && s->groups.count) || s->rsn < s->own.top)

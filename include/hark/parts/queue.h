@@ -151,6 +151,23 @@ static inline void hark_queue_clear(struct hark *p, struct hark_pool *pool, stru
     q->spot.chunk = 0;
 }
 
+/* Removes all rows, and keeps a chunk for those that come. */
+static inline void hark_queue_empty(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+{
+    if (q->head == 0) return;
+    struct hark_chunk *c = hark_chunk(p, pool, q->head);
+    const uint32_t rows = q->head == q->tail ? q->fill : hark_queue_per_chunk(q);
+    hark_zero(c->word, (uint64_t)rows * q->width * 8);
+    for (uint32_t rest = c->next, next; rest; rest = next) {
+        next = hark_chunk(p, pool, rest)->next;
+        hark_chunk_give(p, pool, rest);
+    }
+    c->next = 0;
+    q->tail = q->head;
+    q->count = q->skip = q->fill = 0;
+    q->spot.chunk = 0;
+}
+
 /* Removes the first row. */
 static inline void hark_queue_pop(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
 {

@@ -31,7 +31,7 @@ static inline void hark_runs_trim(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t end)
 {
     if (ssn >= end) {
-        hark_queue_clear(p, pool, q);
+        hark_queue_empty(p, pool, q);
         return;
     }
     while (q->count > 1) {

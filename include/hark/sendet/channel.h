@@ -65,17 +65,29 @@ static inline struct hark_sendet_channel *hark_sendet_channel(
 
 /* ---- acknowledgements ------------------------------------------------------------------------ */
 
+/* Returns the index of SPE[epoch][j], or where its row belongs. */
+static inline uint32_t hark_sendet_spe_search(
+    const struct hark_sendet *s, uint64_t epoch, uint32_t peer)
+{
+    uint32_t low = 0, high = s->spe.count;
+    while (low < high) {
+        const uint32_t mid = (low + high) / 2;
+        const struct hark_sendet_spe *x =
+            (const struct hark_sendet_spe *)hark_row_of(&s->head, &s->spe, mid);
+        if (x->epoch < epoch || (x->epoch == epoch && x->peer < peer)) low = mid + 1;
+        else high = mid;
+    }
+    return low;
+}
+
 /* Raises SPE[epoch][j] to `latest`. A row has been reserved. */
 static inline void hark_sendet_count(
     struct hark_sendet *s, uint64_t epoch, uint32_t peer, uint64_t latest)
 {
-    uint32_t i = 0;
-    struct hark_sendet_spe *x = NULL;
-    for (; i < s->spe.count; i++) {
-        x = (struct hark_sendet_spe *)hark_row(&s->head, &s->spe, i);
-        if (x->epoch > epoch || (x->epoch == epoch && x->peer >= peer)) break;
-    }
-    if (i == s->spe.count || x->epoch != epoch || x->peer != peer) {
+    const uint32_t i = hark_sendet_spe_search(s, epoch, peer);
+    struct hark_sendet_spe *x =
+        i < s->spe.count ? (struct hark_sendet_spe *)hark_row(&s->head, &s->spe, i) : NULL;
+    if (x == NULL || x->epoch != epoch || x->peer != peer) {
         x = (struct hark_sendet_spe *)hark_insert(&s->head, &s->spe, i);
         x->epoch = epoch;
         x->peer = peer;
@@ -100,10 +112,22 @@ static inline void hark_sendet_acked(
     c->acked = last;
 }
 
+/* Forgets the messages up to `last`. */
+static inline void hark_sendet_forget_to(
+    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t last)
+{
+    struct hark *p = &s->head;
+    hark_trail_trim(p, &s->pool, &c->log, last, c->channel.sent, c->acked);
+    if (last == c->channel.sent) hark_queue_empty(p, &s->pool, &c->pos.digests);
+    for (; c->pos.first <= last && c->pos.digests.count; c->pos.first++)
+        hark_queue_pop(p, &s->pool, &c->pos.digests);
+    c->pos.first = last + 1;
+}
+
 /* Forgets, from the first retained message on, messages that are acknowledged and not logged, and
- * all acknowledged messages up to `safe`. */
-static inline void hark_sendet_forget(
-    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe, struct hark_effects *fx)
+ * all acknowledged messages up to `safe`. Returns the last one that is forgotten now; 0: none. */
+static inline uint64_t hark_sendet_forgotten(
+    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe)
 {
     struct hark *p = &s->head;
     uint64_t from = c->pos.first;
@@ -114,18 +138,42 @@ static inline void hark_sendet_forget(
         if (m.recv > m.sent) break; /* logged */
         from = m.last + 1;
     }
-    if (from == c->pos.first) return;
-    hark_trail_trim(p, &s->pool, &c->log, from - 1, c->channel.sent, c->acked);
-    for (; c->pos.first < from && c->pos.digests.count; c->pos.first++)
-        hark_queue_pop(p, &s->pool, &c->pos.digests);
-    c->pos.first = from;
-    hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, from - 1));
+    if (from == c->pos.first) return 0;
+    hark_sendet_forget_to(s, c, from - 1);
+    return from - 1;
+}
+
+static inline void hark_sendet_forget(
+    struct hark_sendet *s, struct hark_sendet_channel *c, uint64_t safe, struct hark_effects *fx)
+{
+    const uint64_t last = hark_sendet_forgotten(s, c, safe);
+    if (last) hark_emit_trim(fx, hark_name_of(HARK_OUT, &c->channel, last));
 }
 
 /* ---- headers and digests --------------------------------------------------------------------- */
 
-/* Emits TRANSMIT of message ssn. Its header acknowledges j's messages that arrived in one epoch
- * only: an acknowledgement never crosses a checkpoint of its sender (N-5). */
+/* Writes what the header of a message has after the common part. It acknowledges j's messages that
+ * arrived in one epoch only: an acknowledgement never crosses a checkpoint of its sender (N-5). */
+static inline void hark_sendet_carry(struct hark_sendet *s, struct hark_sendet_channel *c,
+    uint64_t phase, uint64_t digest, uint64_t epoch, uint8_t *b)
+{
+    uint64_t first = c->acks_sent + 1, last = c->channel.recv, received = 0;
+    if (first <= last && hark_sendet_inter(c)) {
+        const uint64_t *run = hark_queue_last(&s->head, &s->pool, &c->rpp.recv);
+        received = run && run[0] <= first
+                       ? run[1]
+                       : hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
+    }
+    hark_put64(b, phase);
+    hark_put64(b + 8, digest);
+    hark_put64(b + 16, epoch);
+    hark_put64(b + 24, received ? first : 0);
+    hark_put64(b + 32, received ? last : 0);
+    hark_put64(b + 40, received);
+    if (received) c->acks_sent = last;
+}
+
+/* Emits TRANSMIT of message ssn. */
 static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s,
     struct hark_sendet_channel *c, uint64_t ssn, uint64_t phase, uint64_t epoch, uint64_t digest,
     struct hark_effects *fx)
@@ -134,16 +182,7 @@ static inline struct hark_transmit *hark_sendet_transmit(struct hark_sendet *s,
     struct hark_head h = {HARK_KIND_SENDET, HARK_APP, c->channel.ctx, s->endpoint.me,
         c->channel.peer, s->endpoint.inc, c->channel.inc, s->endpoint.re, ssn};
     struct hark_transmit *x = hark_emit_frame(fx, &h, HARK_SENDET_HEADER, &b);
-    uint64_t first = c->acks_sent + 1, last = c->channel.recv, received = 0;
-    if (first <= last && hark_sendet_inter(c))
-        received = hark_runs_at(&s->head, &s->pool, &c->rpp.recv, first, &last);
-    hark_put64(b, phase);
-    hark_put64(b + 8, digest);
-    hark_put64(b + 16, epoch);
-    hark_put64(b + 24, received ? first : 0);
-    hark_put64(b + 32, received ? last : 0);
-    hark_put64(b + 40, received);
-    if (received) c->acks_sent = last;
+    hark_sendet_carry(s, c, phase, digest, epoch, b);
     x->name = hark_name_of(HARK_OUT, &c->channel, ssn);
     x->phase = phase;
     return x;

@@ -56,9 +56,9 @@ struct hark_sendet {
     uint32_t reported, drained;  /* 1: my REPORT, DRAINED of this recovery epoch is sent */
     uint32_t epoch_due, ack_due; /* 1: EPOCH is due; ACK of all that is not acknowledged is due */
     uint32_t report_list, report_row, report_out; /* a REPORT being sent: list, row, fragments */
-    uint32_t busy; /* 1: hark_sendet_pump may have something to send */
-    uint32_t gone; /* 1: rolled back, no event is legal any more */
-    uint32_t pad;
+    uint32_t busy;      /* 1: hark_sendet_pump may have something to send */
+    uint32_t gone;      /* 1: rolled back, no event is legal any more */
+    uint32_t usual;     /* scratch: 1: hark_sendet_usual(), as of the last step */
     uint64_t report_at; /* of a REPORT being sent: ssn */
     struct hark_pool pool;
     struct hark_table pairs;
