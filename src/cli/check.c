@@ -123,6 +123,9 @@ static int complete(struct check_arguments *a)
 {
     if (a->search.protocol && hark_protocol_named(a->search.protocol) == NULL)
         return hark_cli_protocol_unknown("check", a->search.protocol);
+    if (a->search.protocol &&
+        hark_cli_options_check("check", hark_protocol_named(a->search.protocol), &a->core) != 0)
+        return CHECK_WRONG;
     a->search.jobs = (uint32_t)a->jobs;
     if (a->search.reduce != SEARCH_WHOLE && (a->search.atomic || a->search.walks))
         return bad("--%s cannot be combined with %s",
@@ -246,6 +249,11 @@ static int check_one(
 {
     struct search_options options = a->search;
     struct check_watch watch;
+    const struct hark_protocol *p = hark_protocol_named(s->protocol);
+    /* of several scenarios each takes the options that its protocol has */
+    if (a->files == 1 && !a->search.protocol && p &&
+        hark_cli_options_check("check", p, &a->core) != 0)
+        return CHECK_WRONG;
     check_plant(a, s);
     if (a->own_failures) {
         s->fails = (uint32_t)a->failures;

@@ -434,7 +434,7 @@ int hark_cli_sim(int argc, char **argv)
     if (status == 0) {
         a.sim.protocol = hark_protocol_named(a.protocol);
         if (a.sim.protocol == NULL || !hark_protocol_runs(a.sim.protocol))
-            status = bad("--protocol: no protocol is named \"%s\"", a.protocol);
+            status = hark_cli_protocol_unknown("sim", a.protocol);
     }
     if (status == 0) status = check_writable(&a);
     if (status == 0) {

@@ -158,6 +158,9 @@ expect 2 'expected 0 to 8' check --failures 9 lv3.hark
 expect 2 'expected bytes such as' check --max-memory lots lv3.hark
 expect 2 '^hark check: --protocol: expected none, .*hydee.* or .*, found "walk"$' check --protocol walk lv3.hark
 expect 2 '--random needs --protocol' check --random 1:10
+expect 2 '^hark check: --copies needs --protocol scmel, team.* this run uses hydee$' check --protocol hydee --copies 2 lv3.hark
+expect 2 '^hark check: --copies needs --protocol scmel, team.* this run uses none$' check --protocol none --copies 2 --random 1:10
+expect 2 '^hark check: --copies needs --protocol scmel, team.* this run uses hydee$' check --copies 2 lv3.hark
 expect 2 'expected SEED:COUNT' check --protocol hydee --random 1
 expect 2 '--random cannot be combined with a scenario' check --protocol hydee --random 1:1 lv3.hark
 expect 2 '^hark check: --jobs: expected 1 to 64, found "0"$' check --jobs 0 lv3.hark

@@ -246,8 +246,8 @@ refused '--bytes: expected a number such as 8192 or 8K, up to 1099511627776, fou
 refused '--latency: expected a time such as 100, 5us, 3ms or 1s, up to 1000000s, found "5 us"' --pattern ring --ranks 4 --latency '5 us'
 refused '--latency: expected a time such as 100, 5us, 3ms or 1s, up to 1000000s, found "99999999999s"' --pattern ring --ranks 4 --latency 99999999999s
 refused '--gap-per-byte: expected ns a byte such as 0.25, up to 1000000, found "0.1234"' --pattern ring --ranks 4 --gap-per-byte 0.1234
-refused '--protocol: no protocol is named "walk"' --pattern ring --ranks 4 --protocol walk
-refused '--protocol: no protocol is named "recovery"' --pattern ring --ranks 4 --protocol recovery
+refused '--protocol: expected none, coordinated, hydee, scmel, team, camel or sendet, found "walk"' --pattern ring --ranks 4 --protocol walk
+refused '--protocol: expected none, coordinated, hydee, scmel, team, camel or sendet, found "recovery"' --pattern ring --ranks 4 --protocol recovery
 refused '--clusters: expected 1 to 4, or a file, found "5"' --pattern ring --ranks 4 --clusters 5
 refused '--clusters nofile: No such file or directory' --pattern ring --ranks 4 --clusters nofile
 printf '0-1\n3\n' >clusters
