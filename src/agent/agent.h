@@ -206,8 +206,9 @@ struct hark_agent_job {
     const char *name; /* of the job on this host: of its directory and segments */
     const char *job;  /* to whom its store belongs */
     const char *transport;
-    const char *store;      /* path of a directory that all hosts see */
-    const char *host_store; /* of a directory on each host, for images; empty: they go to `store` */
+    const char *store;      /* path of a directory that all hosts see; empty: there is none */
+    const char *host_store; /* of a directory on each host, for images; empty: they go to `store`,
+                               or if there is none either, nobody makes any */
     const char *spill;      /* directory for spilled logs; empty: none */
     uint64_t session;       /* its name, not 0 */
     uint32_t ranks, traffic;

@@ -181,13 +181,12 @@ static bool is_ours(struct agent *a, char error[256])
 }
 
 /* Each job has a directory of its own in it. */
-static bool open_own(struct agent *a, char error[256])
+static bool open_own(struct agent *a, const char *above, char error[256])
 {
-    if (mkdir(a->job.host_store, 0700) < 0 && errno != EEXIST)
-        return fails(error, "host store", a->job.host_store, errno);
-    if (asprintf(&a->store_path, "%s/%s", a->job.host_store, a->job.job) < 0) {
+    if (mkdir(above, 0700) < 0 && errno != EEXIST) return fails(error, "host store", above, errno);
+    if (asprintf(&a->store_path, "%s/%s", above, a->job.job) < 0) {
         a->store_path = NULL;
-        return fails(error, "host store", a->job.host_store, ENOMEM);
+        return fails(error, "host store", above, ENOMEM);
     }
     if (hark_store_open_directory(
             &a->store, a->store_path, a->job.job, a->job.ranks, false, error) != HARK_S_OK)
@@ -211,8 +210,10 @@ bool hark_agent_place(struct agent *a, char error[256])
         return false;
     }
     take_environment(a);
-    return make_directory(a, error) && make_board(a, error) &&
-           (a->job.host_store[0] ? open_own(a, error) : open_shared(a, error));
+    if (!make_directory(a, error) || !make_board(a, error)) return false;
+    if (a->job.host_store[0]) return open_own(a, a->job.host_store, error);
+    if (a->job.store[0]) return open_shared(a, error);
+    return open_own(a, a->directory, error); /* nobody goes back to what is there */
 }
 
 int hark_agent_journal(struct hosted *h)

@@ -356,7 +356,7 @@ static int suits(struct run_arguments *a)
         return bad(
             "--compress cannot be used with --host-store: a compressed checkpoint is more than "
             "one file, and one is copied");
-    if (a->o.store == NULL && a->o.host_store == NULL)
+    if (a->o.store == NULL && a->o.host_store == NULL && hark_service_survives(a->o.protocol))
         return bad("several hosts need --host-store DIR, on the disk of each, or --store DIR, "
                    "which all of them see");
     if (a->o.supervisor_timeout_ms && (h->code.hosts || a->o.store_interval_ms))

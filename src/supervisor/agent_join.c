@@ -78,7 +78,7 @@ static void give_job(struct host *h, struct hark_connection *c)
     struct hark_agent_job job = {.name = name,
         .job = s->job,
         .transport = s->o->transport->name,
-        .store = s->store_path,
+        .store = s->o->store || s->o->host_store ? s->store_path : "",
         .host_store = s->o->host_store ? s->o->host_store : "",
         .spill = s->o->spill ? s->o->spill : "",
         .session = h->session_name,

@@ -26,6 +26,7 @@ begin() { # options of hark run: a run of six processes on h1 .. h3, with h4 to 
 begin_own() { begin --host-store /local/hark "$@"; }
 images_of() { ls "$HARK_HOSTS"/h*/local/hark/*/r"$1" "$shared/store/r$1" 2>/dev/null | grep -c '^[0-9]'; }
 newest() { ls "$HARK_HOSTS/$2"/local/hark/*/r"$1" 2>/dev/null | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; } # image of a rank on a host
+runs_on() { on "$1" sh -c 'ps -A -o args= | grep -q "^[^ ]*heat2d "'; }
 copied() { [ "$(images_of "$1")" -ge "$2" ]; }
 ends_right() { # what: the run ends with the right answer
   wait $run
@@ -48,6 +49,18 @@ begin_own --host-timeout 20s
 ends_right "no failure, the hosts' own stores"
 is 'own stores: removed' '' "$(find "$HARK_HOSTS"/h*/local/hark -mindepth 1)"
 clean h1 h2 h3 h4
+
+begin --protocol none --host-timeout 20s
+ends_right 'none, without a store'
+clean h1 h2 h3 h4
+STEPS=1000000 begin --protocol none --host-timeout 1s
+holds 'none: it runs' until_true 20 runs_on h3
+power_cut h3
+wait $run
+is 'none: a host dies: status' 1 $?
+holds 'none: a host dies: it is said' says '^hark: host h3 died'
+power_on h3
+clean h1 h2
 
 begin_own --host-timeout 20s --kill 3@100
 ends_right 'a process dies'
