@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,87 +24,83 @@
 #include "../process/process.h"
 #include "../supervisor/supervisor.h"
 
-static const char usage[] =
-    "usage: hark run|ps|store|check|replay|sim|partition|balance|trace|compare|mpi "
-    "[OPTION]... , hark help [SUBCOMMAND], hark --version\n";
+static void trace_help(void)
+{
+    char *const trace[] = {(char[]){"trace"}, (char[]){"--help"}, NULL};
+    (void)hark_cli_trace(2, (char **)(uintptr_t)trace);
+}
+
+static const struct subcommand {
+    const char *word;
+    int (*main)(int argc, char **argv);
+    void (*help)(void);
+    const char *what;
+} subcommands[] = {{"run", hark_cli_run, hark_cli_run_help,
+                       "run a program as several processes, and bring back those that die"},
+    {"ps", hark_cli_ps, hark_cli_ps_help, "show the jobs that run, or each process of one"},
+    {"store", hark_cli_store, hark_cli_store_help,
+        "list the checkpoints in a store, or verify them"},
+    {"check", hark_cli_check, hark_cli_check_help,
+        "search every interleaving of a small program and its failures"},
+    {"replay", hark_cli_replay, hark_cli_replay_help,
+        "step through one of them, as hark check writes it"},
+    {"sim", hark_cli_sim, hark_cli_sim_help, "simulate thousands of processes and their failures"},
+    {"partition", hark_cli_partition, hark_cli_partition_help,
+        "find clusters of processes that send much to each other"},
+    {"balance", hark_cli_balance, hark_cli_balance_help,
+        "place the objects of a program on processing elements"},
+    {"trace", hark_cli_trace, trace_help, "draw a traced run as a space-time diagram"},
+    {"compare", hark_cli_compare, hark_cli_compare_help,
+        "compare runs: does the program send the same messages each time?"},
+    {"mpi", hark_cli_mpi, hark_cli_mpi_help,
+        "which MPI programs hark runs, and which functions of MPI it has"}};
+
+enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
+
+static const struct subcommand *subcommand_named(const char *word)
+{
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        if (strcmp(word, subcommands[i].word) == 0) return &subcommands[i];
+    return NULL;
+}
+
+static void words(FILE *to, const char *between)
+{
+    for (size_t i = 0; i < SUBCOMMANDS; i++)
+        fprintf(to, "%s%s", i ? between : "", subcommands[i].word);
+}
+
+static void usage(FILE *to)
+{
+    fputs("usage: hark ", to);
+    words(to, "|");
+    fputs(" [OPTION]... , hark help [SUBCOMMAND], hark --version\n", to);
+}
 
 static int help(int argc, char **argv)
 {
     if (argc < 2) {
-        fputs(usage, stdout);
-        fputs("  run        run a program as several processes, and bring back those that die\n"
-              "  ps         show the jobs that run, or each process of one\n"
-              "  store      list the checkpoints in a store, or verify them\n"
-              "  check      search every interleaving of a small program and its failures\n"
-              "  replay     step through one of them, as hark check writes it\n"
-              "  sim        simulate thousands of processes and their failures\n"
-              "  partition  find clusters of processes that send much to each other\n"
-              "  balance    place the objects of a program on processing elements\n"
-              "  trace      draw a traced run as a space-time diagram\n"
-              "  compare    compare runs: does the program send the same messages each time?\n"
-              "  mpi        which MPI programs hark runs, and which functions of MPI it has\n"
-              "`hark help SUBCOMMAND` lists its options; `hark help protocols` helps to choose a "
-              "protocol.\n",
-            stdout);
+        usage(stdout);
+        for (size_t i = 0; i < SUBCOMMANDS; i++)
+            printf("  %-10s %s\n", subcommands[i].word, subcommands[i].what);
+        puts("`hark help SUBCOMMAND` lists its options; `hark help protocols` helps to choose a "
+             "protocol.");
         return 0;
     }
     if (argc > 2) {
         fprintf(stderr, "hark help: expected one subcommand, found \"%s\" too\n", argv[2]);
         return 2;
     }
-    if (strcmp(argv[1], "run") == 0) {
-        hark_cli_run_help();
-        return 0;
+    const struct subcommand *of = subcommand_named(argv[1]);
+    if (of == NULL && strcmp(argv[1], "protocols") != 0) {
+        fputs("hark help: expected ", stderr);
+        words(stderr, ", ");
+        fprintf(stderr, " or protocols, found \"%s\"\n", argv[1]);
+        return 2;
     }
-    if (strcmp(argv[1], "ps") == 0) {
-        hark_cli_ps_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "store") == 0) {
-        hark_cli_store_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "check") == 0) {
-        hark_cli_check_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "replay") == 0) {
-        hark_cli_replay_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "sim") == 0) {
-        hark_cli_sim_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "partition") == 0) {
-        hark_cli_partition_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "balance") == 0) {
-        hark_cli_balance_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "trace") == 0) {
-        char *const trace[] = {argv[1], (char[]){"--help"}, NULL};
-        return hark_cli_trace(2, (char **)(uintptr_t)trace);
-    }
-    if (strcmp(argv[1], "compare") == 0) {
-        hark_cli_compare_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "mpi") == 0) {
-        hark_cli_mpi_help();
-        return 0;
-    }
-    if (strcmp(argv[1], "protocols") == 0) {
-        hark_cli_protocols_help();
-        return 0;
-    }
-    fprintf(stderr,
-        "hark help: expected run, ps, store, check, replay, sim, partition, balance, trace, "
-        "compare, mpi or protocols, found \"%s\"\n",
-        argv[1]);
-    return 2;
+    if (of) of->help();
+    else hark_cli_protocols_help();
+    return 0;
 }
 
 static int version(int argc, char **argv)
@@ -168,20 +165,19 @@ int main(int argc, char **argv)
     static const struct {
         const char *word;
         int (*main)(int argc, char **argv);
-    } table[] = {{"run", hark_cli_run}, {"ps", hark_cli_ps}, {"store", hark_cli_store},
-        {"check", hark_cli_check}, {"replay", hark_cli_replay}, {"sim", hark_cli_sim},
-        {"partition", hark_cli_partition}, {"balance", hark_cli_balance}, {"trace", hark_cli_trace},
-        {"compare", hark_cli_compare}, {"mpi", hark_cli_mpi}, {"agent", agent}, {"help", help},
-        {"--help", help}, {"-h", help}, {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
-    for (size_t i = 0; argc > 1 && i < sizeof table / sizeof table[0]; i++)
-        if (strcmp(argv[1], table[i].word) == 0) return printed(table[i].main(argc - 1, argv + 1));
-    if (argc > 1)
-        fprintf(stderr,
-            "hark: expected run, ps, store, check, replay, sim, partition, balance, trace, "
-            "compare, "
-            "mpi, "
-            "help or --version, found \"%s\"\n",
-            argv[1]);
-    else fputs(usage, stderr);
+    } others[] = {{"agent", agent}, {"help", help}, {"--help", help}, {"-h", help},
+        {"--version", version}, {HARK_RECOVERY_ARGUMENT, recovery}};
+    if (argc < 2) {
+        usage(stderr);
+        return 2;
+    }
+    const struct subcommand *named = subcommand_named(argv[1]);
+    if (named) return printed(named->main(argc - 1, argv + 1));
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(argv[1], others[i].word) == 0)
+            return printed(others[i].main(argc - 1, argv + 1));
+    fputs("hark: expected ", stderr);
+    words(stderr, ", ");
+    fprintf(stderr, ", help or --version, found \"%s\"\n", argv[1]);
     return 2;
 }
