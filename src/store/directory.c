@@ -1,10 +1,11 @@
 /* directory.c: the directory store.
  *
- *     DIR/job           whose it is
+ *     DIR/job           whose it is: directory_job.c
  *     DIR/r7/42         image 42 of rank 7
  *     DIR/r7/X.blocks   blocks that images of rank 7 refer to: table.h
  *     DIR/tmp/PID.N     being written: temporary.c */
 #include "descriptor.h"
+#include "directory.h"
 #include "file.h"
 #include "image.h"
 #include "increment.h"
@@ -24,24 +25,6 @@
 
 enum { COPIED = 1 << 20 }; /* bytes at a time */
 
-struct directory {
-    struct hark_store store;
-    int root;
-    uint32_t ranks;
-    uint32_t ready;  /* the rank whose directory this handle has made durable last, or UINT32_MAX */
-    uint32_t number; /* of the next temporary: a name that a cleaner may just be looking at is not
-                        used again */
-    struct hark_increments images; /* how they are written */
-    char job[HARK_IMAGE_JOB_MAX + 1];
-    char path[]; /* as given: for messages only, everything goes by `root` */
-};
-
-static int say(struct directory *d, int status, const char *what, const char *name, const char *why)
-{
-    hark_file_say(d->store.error, what, d->path, name, why ? why : hark_file_why(errno));
-    return status;
-}
-
 /* ---- images ---------------------------------------------------------------------------------- */
 
 static int check(
@@ -49,8 +32,10 @@ static int check(
 {
     snprintf(name, 64, "r%u/%llu", rank, (unsigned long long)id);
     if (rank >= d->ranks)
-        return say(d, HARK_S_EINVAL, "cannot name an image", name, "the store has fewer processes");
-    if (id == 0) return say(d, HARK_S_EINVAL, "cannot name an image", name, "ids begin at 1");
+        return hark_directory_say(
+            d, HARK_S_EINVAL, "cannot name an image", name, "the store has fewer processes");
+    if (id == 0)
+        return hark_directory_say(d, HARK_S_EINVAL, "cannot name an image", name, "ids begin at 1");
     *wanted = (struct hark_image_name){.job = d->job, .ranks = d->ranks, .rank = rank, .id = id};
     return HARK_S_OK;
 }
@@ -131,7 +116,7 @@ static int place(struct directory *d, struct content *c, int tmp, int to, const 
     char name[40];
     const char *why = NULL;
     int fd = hark_temporary_make(tmp, &d->number, name);
-    if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
+    if (fd < 0) return hark_directory_say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
     int status = c->write(c, fd, &why);
     if (status == HARK_S_OK && hark_file_sync(fd) < 0) status = HARK_S_ESYSTEM;
     if (status == HARK_S_OK && c->asked && !c->asked(c->of)) {
@@ -141,14 +126,15 @@ static int place(struct directory *d, struct content *c, int tmp, int to, const 
     /* Renamed while still locked: a name in tmp without a lock would be anybody's to remove. */
     if (status == HARK_S_OK && renameat(tmp, name, to, c->target) < 0) status = HARK_S_ESYSTEM;
     if (status != HARK_S_OK) {
-        say(d, status, "cannot write image", path, why);
+        hark_directory_say(d, status, "cannot write image", path, why);
         unlinkat(tmp, name, 0);
         close(fd);
         return status;
     }
     close(fd); /* nothing can be lost here: the bytes were synced */
     if (hark_file_sync(to) < 0)
-        return say(d, HARK_S_ESYSTEM, "cannot sync the directory of image", path, NULL);
+        return hark_directory_say(
+            d, HARK_S_ESYSTEM, "cannot sync the directory of image", path, NULL);
     return HARK_S_OK;
 }
 
@@ -161,7 +147,7 @@ static int place_blocks(struct directory *d, struct content *c, int tmp, int to,
     const uint32_t rank = c->wanted->rank;
     int status = hark_plan_make(&plan, &d->images, to, rank, c->section, c->count, &why);
     c->plan = &plan;
-    if (status != HARK_S_OK) say(d, status, "cannot write image", path, why);
+    if (status != HARK_S_OK) hark_directory_say(d, status, "cannot write image", path, why);
     if (status == HARK_S_OK && plan.fresh) {
         c->write = put_blocks;
         status = place(d, c, tmp, to, path);
@@ -218,9 +204,11 @@ static int write_image(struct directory *d, struct content *c, int tmp, int to, 
 static int open_and_place(struct directory *d, struct content *c, const char *path)
 {
     int status = HARK_S_OK, tmp = hark_temporaries_open(d->root);
-    if (tmp < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
+    if (tmp < 0) return hark_directory_say(d, HARK_S_ESYSTEM, "cannot open", "tmp", NULL);
     int to = open_rank(d, c->wanted->rank);
-    if (to < 0) status = say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
+    if (to < 0)
+        status =
+            hark_directory_say(d, HARK_S_ESYSTEM, "cannot make the directory of image", path, NULL);
     else status = c->from >= 0 ? place(d, c, tmp, to, path) : write_image(d, c, tmp, to, path);
     if (to >= 0) close(to);
     close(tmp);
@@ -255,11 +243,12 @@ static int with_image(struct directory *d, uint32_t rank, uint64_t id,
         struct stat st;
         int fd = hark_file_open(d->root, path, O_RDONLY | O_NONBLOCK);
         if (fd < 0 && errno == ENOENT)
-            return say(d, HARK_S_ENONE, "no image", path, "there is none of this id");
-        if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open image", path, NULL);
+            return hark_directory_say(
+                d, HARK_S_ENONE, "no image", path, "there is none of this id");
+        if (fd < 0) return hark_directory_say(d, HARK_S_ESYSTEM, "cannot open image", path, NULL);
         status = read(d, fd, &wanted, to, detail, &why);
-        if (status == HARK_S_EDAMAGED) say(d, status, "image", path, why);
-        if (status == HARK_S_ESYSTEM) say(d, status, "cannot read image", path, why);
+        if (status == HARK_S_EDAMAGED) hark_directory_say(d, status, "image", path, why);
+        if (status == HARK_S_ESYSTEM) hark_directory_say(d, status, "cannot read image", path, why);
         again = status == HARK_S_EDAMAGED && fstat(fd, &st) == 0 && st.st_nlink == 0;
         if (again) status = HARK_S_OK;
         close(fd);
@@ -321,7 +310,7 @@ static int directory_drop(struct hark_store *s, uint32_t rank, uint64_t id)
     int status = check(d, rank, id, path, &wanted);
     if (status != HARK_S_OK) return status;
     if (unlinkat(d->root, path, 0) < 0 && errno != ENOENT)
-        return say(d, HARK_S_ESYSTEM, "cannot remove image", path, NULL);
+        return hark_directory_say(d, HARK_S_ESYSTEM, "cannot remove image", path, NULL);
     snprintf(path, sizeof path, "r%u", rank);
     int dir = hark_file_open(d->root, path, O_RDONLY | O_DIRECTORY);
     if (dir >= 0 && lock(dir)) { /* else a writer holds it, who will look after its image */
@@ -343,7 +332,7 @@ static void insert(uint64_t *id, uint32_t room, uint32_t have, uint64_t new)
     id[i] = new;
 }
 
-static int list_rank(int root, const char *name, uint64_t *id, uint32_t room)
+int hark_directory_list_rank(int root, const char *name, uint64_t *id, uint32_t room)
 {
     int have = 0;
     DIR *list = hark_file_list(root, name);
@@ -368,9 +357,10 @@ static int directory_list(struct hark_store *s, uint32_t rank, uint64_t *id, uin
     char name[16];
     snprintf(name, sizeof name, "r%u", rank);
     if (rank >= d->ranks)
-        return say(d, HARK_S_EINVAL, "cannot list", name, "the store has fewer processes");
-    int have = list_rank(d->root, name, id, room);
-    return have < 0 ? say(d, have, "cannot list", name, NULL) : have;
+        return hark_directory_say(
+            d, HARK_S_EINVAL, "cannot list", name, "the store has fewer processes");
+    int have = hark_directory_list_rank(d->root, name, id, room);
+    return have < 0 ? hark_directory_say(d, have, "cannot list", name, NULL) : have;
 }
 
 static void directory_close(struct hark_store *s)
@@ -383,108 +373,6 @@ static void directory_close(struct hark_store *s)
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
-
-/* Is there anything in the root but what an open that died may leave? 1, 0, or -1 with errno. */
-static int has_entries(int root)
-{
-    DIR *list = hark_file_list(root, ".");
-    if (!list) return -1;
-    int found = 0;
-    for (struct dirent *e; !found && (e = readdir(list));)
-        found = e->d_name[0] != '.' && strcmp(e->d_name, "tmp") != 0 &&
-                strcmp(e->d_name, "lost+found") != 0;
-    closedir(list);
-    return found;
-}
-
-static int has_images(int root)
-{
-    DIR *list = hark_file_list(root, ".");
-    if (!list) return -1;
-    int found = 0;
-    for (struct dirent *e; found == 0 && (e = readdir(list));) {
-        const char *text = e->d_name + 1;
-        uint64_t rank;
-        if (e->d_name[0] == 'r' && hark_file_number(&text, UINT32_MAX, &rank) == 0 && !*text)
-            found = list_rank(root, e->d_name, NULL, 0);
-    }
-    closedir(list);
-    return found;
-}
-
-/* Is the job file there, and ours? HARK_S_ENONE if there is none. */
-static int check_job(struct directory *d)
-{
-    uint8_t bytes[HARK_IMAGE_JOB_FILE + 1]; /* one more, to see a file that is too long */
-    char job[HARK_IMAGE_JOB_MAX + 1], text[160];
-    uint32_t ranks = 0;
-    int fd = hark_file_open(d->root, "job", O_RDONLY | O_NONBLOCK);
-    if (fd < 0 && errno == ENOENT) return HARK_S_ENONE;
-    if (fd < 0) return say(d, HARK_S_ESYSTEM, "cannot open", "job", NULL);
-    int64_t got = hark_file_read(fd, bytes, sizeof bytes);
-    if (got < 0) say(d, HARK_S_ESYSTEM, "cannot read", "job", NULL);
-    close(fd);
-    if (got < 0) return HARK_S_ESYSTEM;
-    const char *wrong = hark_image_job_decode(bytes, (uint64_t)got, job, &ranks);
-    if (wrong) return say(d, HARK_S_EDAMAGED, "store", "job", wrong);
-    if (strcmp(job, d->job) == 0 && ranks == d->ranks) return HARK_S_OK;
-    if (ranks != d->ranks)
-        snprintf(
-            text, sizeof text, "belongs to a job of %u processes, expected %u", ranks, d->ranks);
-    else snprintf(text, sizeof text, "belongs to job \"%s\", expected \"%s\"", job, d->job);
-    return say(d, HARK_S_EINVAL, "store", NULL, text);
-}
-
-/* Of several processes that do this at once one wins, since a link never replaces: the others find
- * its file. */
-static int make_job(struct directory *d)
-{
-    uint8_t bytes[HARK_IMAGE_JOB_FILE];
-    char name[40];
-    struct iovec iov = {.iov_base = bytes, .iov_len = sizeof bytes};
-    hark_image_job_encode(bytes, d->job, d->ranks);
-    int tmp = hark_temporaries_open(d->root);
-    int fd = tmp >= 0 ? hark_temporary_make(tmp, &d->number, name) : -1;
-    if (fd < 0) {
-        int status = say(d, HARK_S_ESYSTEM, "cannot make a file in", "tmp", NULL);
-        if (tmp >= 0) close(tmp);
-        return status;
-    }
-    int done = hark_file_write(fd, &iov, 1) == 0 && hark_file_sync(fd) == 0 ? 0 : -1;
-    if (done == 0 && linkat(tmp, name, d->root, "job", 0) < 0 && errno != EEXIST)
-        done = renameat(tmp, name, d->root, "job"); /* a file system without links */
-    if (done == 0) done = hark_file_sync(d->root);
-    int status = done == 0 ? HARK_S_OK : say(d, HARK_S_ESYSTEM, "cannot write", "job", NULL);
-    unlinkat(tmp, name, 0);
-    close(fd);
-    close(tmp);
-    return status;
-}
-
-static int claim(struct directory *d, bool fresh)
-{
-    int status = check_job(d);
-    if (status == HARK_S_ENONE) {
-        int found = has_entries(d->root);
-        if (found < 0) return say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
-        status = check_job(d); /* what was found may be a store that another process has made just
-                                  now */
-        if (found && status == HARK_S_ENONE)
-            return say(d, HARK_S_EINVAL, "store", NULL,
-                "is not empty and has no job file: not a store of hark");
-    }
-    if (status == HARK_S_ENONE) {
-        status = make_job(d);
-        if (status == HARK_S_OK) status = check_job(d);
-        if (status == HARK_S_ENONE) return say(d, HARK_S_ESYSTEM, "store", NULL, "vanished");
-    }
-    if (status != HARK_S_OK || !fresh) return status;
-    int found = has_images(d->root);
-    if (found < 0) return say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
-    return found ? say(d, HARK_S_EINVAL, "store", NULL,
-                       "holds checkpoints already, expected a new or empty one")
-                 : HARK_S_OK;
-}
 
 static const char *arguments_invalid(const char *job, uint32_t ranks)
 {
@@ -550,7 +438,7 @@ int hark_store_verify_file(struct hark_store *s, uint32_t rank, uint64_t id, int
     int status = check(d, rank, id, path, &name);
     if (status != HARK_S_OK) return status;
     status = hark_image_read(d->root, fd, &name, &image, detail, &why);
-    if (status != HARK_S_OK) return say(d, status, "image", path, why);
+    if (status != HARK_S_OK) return hark_directory_say(d, status, "image", path, why);
     hark_image_free(image);
     return HARK_S_OK;
 }
@@ -603,7 +491,7 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
     memcpy(d->job, job, strlen(job));
     memcpy(d->path, path, length);
     hark_temporaries_clean(root);
-    int status = claim(d, fresh);
+    int status = hark_directory_claim(d, fresh);
     if (status != HARK_S_OK) {
         memcpy(error, d->store.error, sizeof d->store.error);
         directory_close(&d->store);
@@ -611,26 +499,4 @@ int hark_store_open_directory(struct hark_store **s, const char *path, const cha
     }
     *s = &d->store;
     return HARK_S_OK;
-}
-
-int hark_store_job(
-    const char *path, char job[HARK_IMAGE_JOB_MAX + 1], uint32_t *ranks, char error[256])
-{
-    uint8_t bytes[HARK_IMAGE_JOB_FILE + 1]; /* one more, to see a file that is too long */
-    const char *wrong = NULL;
-    int root = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    int fd = root >= 0 ? hark_file_open(root, "job", O_RDONLY | O_NONBLOCK) : -1;
-    int64_t got = fd >= 0 ? hark_file_read(fd, bytes, sizeof bytes) : -1;
-    int status = got >= 0                              ? HARK_S_OK
-                 : errno == ENOENT || errno == ENOTDIR ? HARK_S_ENONE
-                                                       : HARK_S_ESYSTEM;
-    if (got < 0)
-        wrong =
-            root >= 0 && errno == ENOENT ? "has no job file: not a store of hark" : strerror(errno);
-    else if ((wrong = hark_image_job_decode(bytes, (uint64_t)got, job, ranks)) != NULL)
-        status = HARK_S_EDAMAGED;
-    if (wrong) hark_file_say(error, "store", path, got >= 0 ? "job" : NULL, wrong);
-    if (fd >= 0) close(fd);
-    if (root >= 0) close(root);
-    return status;
 }
