@@ -358,6 +358,9 @@ static const struct run_option {
         AT(o.incremental)},
     {"compress", "METHOD", "compress checkpoints: lz4, zstd; none (none)", .take = compress},
     {"resume", NULL, "go on with the job in DIR, from its last checkpoints", AT(o.resume)},
+    {"standby", NULL,
+        "as --resume; and if another hark run has the job, wait, and go on with it when that dies",
+        AT(o.standby)},
     {"journal", "LIST",
         "readings that a process gets again when it executes again: wtime, clock, random, none "
         "(wtime)",

@@ -267,8 +267,11 @@ int run_complete(struct run_arguments *a)
 {
     int found = find_programs(a);
     if (found) return found;
+    if (a->o.standby && !a->o.store)
+        return bad("--standby needs --store DIR, the store of the job that is waited for");
     if (a->o.resume && !a->o.store)
         return bad("--resume needs --store DIR, the store of the job that is to go on");
+    a->o.resume |= a->o.standby;
     if (a->o.incremental && !a->o.store)
         return bad("--incremental needs --store DIR, where the checkpoints are kept");
     if (a->o.compression != HARK_COMPRESS_NONE && !a->o.store)

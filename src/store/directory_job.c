@@ -3,6 +3,7 @@
 #include "directory.h"
 #include "file.h"
 #include "image.h"
+#include "lock.h"
 #include "temporary.h"
 
 #include <dirent.h>
@@ -20,15 +21,14 @@ int hark_directory_say(
     return status;
 }
 
-/* Is there anything in the root but what an open that died may leave? 1, 0, or -1 with errno. */
-static int has_entries(int root)
+int hark_store_has_entries(int root)
 {
     DIR *list = hark_file_list(root, ".");
     if (!list) return -1;
     int found = 0;
     for (struct dirent *e; !found && (e = readdir(list));)
         found = e->d_name[0] != '.' && strcmp(e->d_name, "tmp") != 0 &&
-                strcmp(e->d_name, "lost+found") != 0;
+                strcmp(e->d_name, HARK_STORE_LOCK) != 0 && strcmp(e->d_name, "lost+found") != 0;
     closedir(list);
     return found;
 }
@@ -102,7 +102,7 @@ int hark_directory_claim(struct directory *d, bool fresh)
 {
     int status = check_job(d);
     if (status == HARK_S_ENONE) {
-        int found = has_entries(d->root);
+        int found = hark_store_has_entries(d->root);
         if (found < 0) return hark_directory_say(d, HARK_S_ESYSTEM, "cannot list", NULL, NULL);
         status = check_job(d); /* what was found may be a store that another process has made just
                                   now */

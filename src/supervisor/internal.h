@@ -43,6 +43,7 @@
  *       journal.c        where processes keep their readings of clocks
  *       source.c         standard input, and what was read of it
  *       missed.c         what one run must know of the one before
+ *       one_run.c        a job has one run at a time, and others that wait
  *       codes.c          codes over sets of hosts: what they protect
  *    3  alive.c          does a process live? And signals to it
  *       say.c            lines on stderr, the names in them, how far things are
@@ -272,7 +273,9 @@ struct supervisor {
     bool store_gone;   /* and said */
     bool journal_said; /* that the store can not have journals */
     bool directory_made;
-    bool belongs; /* the store is of an earlier run */
+    bool belongs;      /* the store is of an earlier run */
+    bool ended_before; /* it stood by, and the run before has ended by itself */
+    bool one_run;      /* the store says that it runs */
 
     struct hark_trace_writer *trace;
     char **part; /* files of the trace */
@@ -391,6 +394,11 @@ bool hark_sup_pass(const struct child *c, int number);
 /* streams.c */
 int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit
                                                                  status after one line */
+/* one_run.c: the lock of the store; if it is to stand by, when it is free. 0; 2: said. */
+int hark_sup_lock_store(struct supervisor *s);
+/* The store says who runs the job, until that has ended by itself. 0; 2: said. */
+int hark_sup_one_run_begins(struct supervisor *s);
+void hark_sup_one_run_ends(struct supervisor *s);
 bool hark_sup_outlets_open(struct supervisor *s);  /* from then on nothing that is printed can block
                                                       us */
 void hark_sup_outlets_close(struct supervisor *s); /* waits for readers, but not for ever after a

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "hark/registry.h"
+#include "../store/lock.h"
 #include "keeper_internal.h"
 
 char *hark_inventory_value(const struct hark_inventory *v, const char *name)
@@ -24,7 +25,10 @@ char *hark_inventory_value(const struct hark_inventory *v, const char *name)
 /* A run holds an exclusive lock as long as it lasts. */
 static bool is_in_use(const char *path)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *file = NULL;
+    if (asprintf(&file, "%s/" HARK_STORE_LOCK, path) < 0) return false;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    free(file);
     if (fd < 0) return false;
     bool free_now = flock(fd, LOCK_SH | LOCK_NB) == 0;
     close(fd);

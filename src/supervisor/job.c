@@ -5,20 +5,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "hark/registry.h"
-
-#define LOCK_MS 3000 /* so long the janitor of a killed run may hold its store */
 
 static int bad(const char *what, const char *name, const char *why)
 {
@@ -36,19 +32,6 @@ static bool job_of_store(const char *path, char job[41])
     if (hark_store_job(path, name, &ranks, error) != HARK_S_OK || strlen(name) > 40) return false;
     snprintf(job, 41, "%.40s", name);
     return true;
-}
-
-/* One run at a time: the lock is held until even the janitor is done. */
-static int lock_store(struct supervisor *s, const char *path)
-{
-    s->lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->lock < 0) return bad("store", path, strerror(errno));
-    for (int waited = 0; flock(s->lock, LOCK_EX | LOCK_NB) < 0; waited += 50) {
-        if (errno != EWOULDBLOCK && errno != EINTR) return bad("store", path, strerror(errno));
-        if (waited >= LOCK_MS) return bad("store", path, "another run is using it");
-        (void)poll(NULL, 0, 50); /* flock can not wait for a limited time */
-    }
-    return 0;
 }
 
 static int open_stores(struct supervisor *s, bool fresh)
@@ -102,7 +85,7 @@ static int take_store(struct supervisor *s)
     if (s->store_path == NULL && errno == ENOENT && mkdir(s->o->store, 0700) == 0)
         s->store_path = realpath(s->o->store, NULL);
     if (s->store_path == NULL) return no_store(s->o->store, errno);
-    int status = lock_store(s, s->store_path);
+    int status = hark_sup_lock_store(s);
     if (status) return status;
     s->belongs = job_of_store(s->store_path, job);
     if (s->belongs && !s->o->resume)
@@ -441,7 +424,14 @@ int hark_sup_job_open(struct supervisor *s)
     if (status == 0) status = hark_sup_flush_open(s);
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;
-    status = hark_sup_output_open(s, s->belongs);
+    if (s->ended_before) {
+        hark_sup_say("store %s: the run before has ended by itself, and the job is not done; "
+                     "`hark run --resume` goes on with it",
+            s->o->store);
+        return 1;
+    }
+    status = hark_sup_one_run_begins(s);
+    if (status == 0) status = hark_sup_output_open(s, s->belongs);
     if (status == 0) status = hark_sup_input_open(s);
     if (status == 0) status = make_board(s);
     if (status == 0) status = open_trace(s);
@@ -463,6 +453,7 @@ void hark_sup_job_close(struct supervisor *s)
     if (s->board) munmap(s->board, hark_board_bytes(s->o->ranks, s->o->traffic));
     if (s->board_fd >= 0) close(s->board_fd);
     if (s->positions >= 0) close(s->positions);
+    hark_sup_one_run_ends(s);
     if (s->store_fd >= 0) close(s->store_fd);
     if (s->directory_made) {
         sweeper(s)(s->job, s->directory);

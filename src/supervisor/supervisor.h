@@ -74,6 +74,7 @@ struct hark_run_options {
     const char *preload; /* shared libraries that processes load first (LD_PRELOAD); NULL: none */
     bool steady;         /* the readings of `journal` are the same in every run */
     bool resume, digest, verbose;
+    bool standby;     /* if another run has the job, waits until that has died; then as resume */
     bool waits;       /* processes wait until their images are durable, and copy none */
     bool incremental; /* images are written without the blocks that older ones have */
     enum hark_compression compression; /* of images */

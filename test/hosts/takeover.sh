@@ -76,6 +76,18 @@ holds 'another host takes over: it is said' says '^hark: ranks 0-5 of the run be
 holds 'another host takes over: it shows what comes later' [ "$had" -lt "$(wc -l <lines)" ]
 clean h1 h2 h3 h4
 
+begin # one stands by
+first=$run
+runs 'one stands by'
+takes h1 --standby
+holds 'one stands by: it waits' until_true 20 says 'this one waits, to take its place$'
+on h4 sh -c 'kill -9 $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p" | sort -n | head -n 1)'
+wait $first
+ends_right 'one stands by'
+is 'one stands by: nobody goes back' '' "$(went_back)"
+holds 'one stands by: it takes over' says '^hark: ranks 0-5 of the run before live, and go on with this one$'
+clean h1 h2 h3 h4
+
 begin # with its host, and one that has processes
 runs 'its host dies'
 power_cut h4

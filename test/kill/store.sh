@@ -32,7 +32,7 @@ for protocol in hydee coordinated scmel sendet; do
   "$hark" store list st >out 2>&1 <&- # no descriptor of its own is taken for none
   grep -q ', in use by a run$' out && good || bad "$what in use, without standard input"
   kill -KILL $run; wait $run 2>/dev/null
-  while ! flock -n st true; do :; done # the janitor holds it until all is clean
+  while ! flock -n st/lock true; do :; done # the janitor holds it until all is clean
   expect 0 "^st: job hark-.* of 4 processes, not finished$" list st
   expect 0 "^  protocol  $protocol$" verify st --json verify.json
   grep -q "^  program   $obedient make=up steps-until=go$" out && good || bad "$what program"

@@ -476,7 +476,7 @@ static void one_run_at_a_time(void **state)
     assert_int_equal(WEXITSTATUS(second.status), 2);
     kill(r->pid, SIGKILL);
     run_end(r);
-    run_expect_err(r, ": another run is using it\n");
+    run_expect_err(r, ": another run is using it: process ");
 }
 
 int main(int argc, char **argv)

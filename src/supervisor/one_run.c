@@ -1,0 +1,109 @@
+/* one_run.c: a job has one run at a time, which holds a lock on its store until even the janitor is
+ * done. Another one that stands by waits for it. The file `runs` says who it is, and is there after
+ * its end if it did not end by itself. */
+#include "internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "../store/lock.h"
+
+#define LOCK_MS    3000 /* so long the janitor of a killed run may hold its store */
+#define LOOK_MS    50   /* a lock can not be waited for with a limit */
+#define STANDBY_MS 200
+#define FILE_NAME  "runs"
+#define WHO        100
+
+static int open_in(const struct supervisor *s, const char *name, int flags)
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/%s", s->store_path, name) < 0) return -1;
+    const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600), why = errno;
+    free(path);
+    errno = why;
+    return fd;
+}
+
+static bool who_runs(const struct supervisor *s, char who[WHO])
+{
+    const int fd = open_in(s, FILE_NAME, O_RDONLY);
+    const ssize_t n = fd >= 0 ? read(fd, who, WHO - 1) : -1;
+    if (fd >= 0) close(fd);
+    who[n > 0 ? n : 0] = 0;
+    who[strcspn(who, "\n")] = 0;
+    for (char *c = who; *c; c++)
+        if (*c < ' ' || *c > '~') *c = '?';
+    return n >= 0;
+}
+
+static int no_lock(const struct supervisor *s, const char *why)
+{
+    hark_sup_say("store %s: %s", s->o->store, why);
+    return 2;
+}
+
+/* A directory that is no store, in which nothing is to be left. */
+static bool is_foreign(int root)
+{
+    /* in this order: what is found may be a store that another run makes just now */
+    return hark_store_has_entries(root) != 0 && faccessat(root, "job", F_OK, 0) != 0;
+}
+
+int hark_sup_lock_store(struct supervisor *s)
+{
+    char who[WHO], text[WHO + 40];
+    bool waits = false;
+    const int root = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) return no_lock(s, strerror(errno));
+    const bool foreign = is_foreign(root);
+    close(root);
+    if (foreign) return 0;                                   /* and is refused when it is opened */
+    s->lock = open_in(s, HARK_STORE_LOCK, O_RDWR | O_CREAT); /* NFS locks what may be written */
+    if (s->lock < 0) return no_lock(s, strerror(errno));
+    for (int waited = 0; flock(s->lock, LOCK_EX | LOCK_NB) < 0; waited += LOOK_MS) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return no_lock(s, strerror(errno));
+        const bool long_enough = waited >= LOCK_MS, known = who_runs(s, who) && who[0];
+        if (long_enough && !s->o->standby) {
+            snprintf(text, sizeof text, "another run is using it%s%s", known ? ": " : "",
+                known ? who : "");
+            return no_lock(s, text);
+        }
+        if (long_enough && !waits) {
+            hark_sup_say("store %s: %s runs the job; this one waits, to take its place",
+                s->o->store, known ? who : "another run");
+            waits = true;
+        }
+        (void)poll(NULL, 0, waits ? STANDBY_MS : LOOK_MS);
+    }
+    s->ended_before = waits && !who_runs(s, who);
+    return 0;
+}
+
+int hark_sup_one_run_begins(struct supervisor *s)
+{
+    char host[64] = "", text[WHO];
+    if (s->o->store == NULL) return 0;
+    (void)gethostname(host, sizeof host - 1);
+    snprintf(text, sizeof text, "process %" PRId64 " on host %s\n", (int64_t)getpid(), host);
+    const int fd =
+        openat(s->store_fd, FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+    const int why = errno;
+    if (fd >= 0) close(fd);
+    s->one_run = fd >= 0;
+    if (written) return 0;
+    hark_sup_say("store %s: " FILE_NAME ": %s", s->o->store, strerror(why));
+    return 2;
+}
+
+void hark_sup_one_run_ends(struct supervisor *s)
+{
+    if (s->one_run) (void)unlinkat(s->store_fd, FILE_NAME, 0);
+}

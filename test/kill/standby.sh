@@ -1,0 +1,58 @@
+#!/bin/bash
+# A run that stands by: it waits while another one has the job, and goes on with it when that dies, but not when it ends by itself.
+# standby.sh HARK OBEDIENT
+hark=$(readlink -f "$1") obedient=$(readlink -f "$2")
+. "$(dirname "$0")/../shell.sh"
+tested=("$hark" run) words='hark run'
+export PLACE=$work
+
+begin() { # file for what it says, options...
+  local said=$1; shift
+  "$hark" run -n 4 --clusters 2 --interval 20ms --store st "$@" -- "$obedient" make=up steps-until=go >"$said" 2>&1 &
+}
+stands_by() { # file
+  until grep -q '^hark: store st: process [0-9]* on host .* runs the job; this one waits, to take its place$' "$1"; do :; done
+}
+runs_now() { sed -n 's/^process \([0-9]*\) on host .*/\1/p' st/runs 2>/dev/null; }
+refused '--standby needs --store DIR, the store of the job that is waited for' --standby -n 2 -- true
+
+begin first; first=$!
+until [ -e far.0 ]; do :; done
+is 'the store says who runs the job' $first "$(runs_now)"
+begin second --standby; second=$!
+stands_by second
+expect 2 "^hark: store st: another run is using it: process $first on host " -n 4 --clusters 2 --store st --resume -- "$obedient" make=up steps-until=go
+kill -KILL $first; wait $first 2>/dev/null
+until [ "$(runs_now)" = $second ]; do kill -0 $second 2>/dev/null || break; done
+begin third --standby; third=$!
+stands_by third
+touch go
+wait $second; is 'the second goes on with the job' 0 $?
+holds 'it goes on from a checkpoint' grep -q '^hark: the job goes on from checkpoint' second
+is 'it ends as the program does' 1 "$(grep -c '^sum ' second)"
+wait $third; is 'the third has nothing to do' 0 $?
+holds 'that is said' grep -q 'the job in it has finished already; there is nothing to do$' third
+is 'nobody runs the job' '' "$(ls st/runs 2>/dev/null)"
+
+rm -rf st go far.0
+begin first; first=$! # it is told to end: then nobody takes its place
+until [ -e far.0 ]; do :; done
+begin second --standby; second=$!
+stands_by second
+kill -TERM $first; wait $first; is 'the first is ended' 143 $?
+wait $second; is 'the second does not go on' 1 $?
+holds 'it says why' grep -q '^hark: store st: the run before has ended by itself, and the job is not done; `hark run --resume` goes on with it$' second
+begin third --standby; third=$! # nobody has the job
+until [ "$(runs_now)" = $third ]; do kill -0 $third 2>/dev/null || break; done
+touch go
+wait $third; is 'the third goes on' 0 $?
+
+rm -rf st go far.0
+begin first --standby; first=$! # a job that begins
+until [ -e far.0 ]; do :; done
+begin second --standby; second=$!
+stands_by second
+kill -TERM $second; wait $second; is 'one that waits is told to end' 143 $?
+touch go
+wait $first; is 'the first is not disturbed' 0 $?
+finish
