@@ -139,7 +139,7 @@ static void sink_placed(
     if (!s.kept) hark_driver_held_free(d, h); /* the log has it */
 }
 
-/* What was sent to `peer` up to `ssn` is not needed any more. */
+/* Messages to `peer` up to `ssn` are not needed any more. */
 static void trims(struct hark_driver *d, uint32_t peer, uint16_t ctx, uint64_t ssn)
 {
     const struct hark_name name = {peer, ctx, HARK_OUT, HARK_PROCESS, ssn};

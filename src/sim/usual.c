@@ -1,5 +1,5 @@
 /* usual.c: a message that is as most are (hark_protocol.post and receive): no event, no effects.
- * What they would be is in hark.h: TRANSMIT and perhaps RETAIN, HANDUP and perhaps TRIM. */
+ * The effects would be, by hark.h, TRANSMIT and perhaps RETAIN, or HANDUP and perhaps TRIM. */
 #include <string.h>
 
 #include "parts.h"
