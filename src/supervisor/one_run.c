@@ -59,7 +59,7 @@ static bool is_foreign(int root)
 int hark_sup_lock_store(struct supervisor *s)
 {
     char who[WHO], text[WHO + 40];
-    bool waits = false;
+    bool waits = false, seen = false;
     const int root = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) return no_lock(s, strerror(errno));
     const bool foreign = is_foreign(root);
@@ -70,6 +70,7 @@ int hark_sup_lock_store(struct supervisor *s)
     for (int waited = 0; flock(s->lock, LOCK_EX | LOCK_NB) < 0; waited += LOOK_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR) return no_lock(s, strerror(errno));
         const bool long_enough = waited >= LOCK_MS, known = who_runs(s, who) && who[0];
+        seen |= known; /* one that dies while it begins has not said so yet */
         if (long_enough && !s->o->standby) {
             snprintf(text, sizeof text, "another run is using it%s%s", known ? ": " : "",
                 known ? who : "");
@@ -82,7 +83,7 @@ int hark_sup_lock_store(struct supervisor *s)
         }
         (void)poll(NULL, 0, waits ? STANDBY_MS : LOOK_MS);
     }
-    s->ended_before = waits && !who_runs(s, who);
+    s->ended_before = waits && seen && !who_runs(s, who);
     return 0;
 }
 

@@ -8,10 +8,13 @@ export PLACE=$work
 
 begin() { # file for what it says, options...
   local said=$1; shift
-  "$hark" run -n 4 --clusters 2 --interval 20ms --store st "$@" -- "$obedient" make=up steps-until=go >"$said" 2>&1 &
+  "$hark" run -n 4 --protocol coordinated --interval 20ms --store st "$@" -- "$obedient" make=up steps-until=go >"$said" 2>&1 &
 }
 stands_by() { # file
   until grep -q '^hark: store st: process [0-9]* on host .* runs the job; this one waits, to take its place$' "$1"; do :; done
+}
+goes_on() { # process: it runs the job, and is past what was done before (all go back together, so none sees the file go too early)
+  until [ "$(runs_now)" = $1 ] && [ -e far.0 ]; do kill -0 $1 2>/dev/null || break; done
 }
 runs_now() { sed -n 's/^process \([0-9]*\) on host .*/\1/p' st/runs 2>/dev/null; }
 refused '--standby needs --store DIR, the store of the job that is waited for' --standby -n 2 -- true
@@ -21,9 +24,10 @@ until [ -e far.0 ]; do :; done
 is 'the store says who runs the job' $first "$(runs_now)"
 begin second --standby; second=$!
 stands_by second
-expect 2 "^hark: store st: another run is using it: process $first on host " -n 4 --clusters 2 --store st --resume -- "$obedient" make=up steps-until=go
+expect 2 "^hark: store st: another run is using it: process $first on host " -n 4 --protocol coordinated --store st --resume -- "$obedient" make=up steps-until=go
+rm far.0
 kill -KILL $first; wait $first 2>/dev/null
-until [ "$(runs_now)" = $second ]; do kill -0 $second 2>/dev/null || break; done
+goes_on $second
 begin third --standby; third=$!
 stands_by third
 touch go
@@ -42,10 +46,24 @@ stands_by second
 kill -TERM $first; wait $first; is 'the first is ended' 143 $?
 wait $second; is 'the second does not go on' 1 $?
 holds 'it says why' grep -q '^hark: store st: the run before has ended by itself, and the job is not done; `hark run --resume` goes on with it$' second
+rm far.0
 begin third --standby; third=$! # nobody has the job
-until [ "$(runs_now)" = $third ]; do kill -0 $third 2>/dev/null || break; done
+goes_on $third
 touch go
 wait $third; is 'the third goes on' 0 $?
+
+rm -rf st go far.0
+begin first; first=$! # one that dies while it begins has not said yet that it runs
+until [ -e far.0 ]; do :; done
+kill -TERM $first; wait $first
+flock st/lock sh -c 'until [ -e dead ]; do :; done' & holder=$!
+begin second --standby; second=$!
+until grep -q '^hark: store st: another run runs the job; this one waits, to take its place$' second; do :; done
+rm far.0
+touch dead; wait $holder
+goes_on $second
+touch go
+wait $second; is 'after one that died while it began' 0 $?
 
 rm -rf st go far.0
 begin first --standby; first=$! # a job that begins
