@@ -286,6 +286,7 @@ struct supervisor {
     uint32_t failures, recoveries;
     uint64_t started, ended, died; /* ns; died: first sign of deaths not announced yet */
     uint64_t diverged, troubles;
+    uint64_t trouble_said; /* ns: when a trouble was said last; 0: never */
 
     uint64_t *sent, *lately; /* recluster: what each rank had sent to each when the last checkpoint
                                 was decided; and lately */

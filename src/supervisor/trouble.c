@@ -11,12 +11,19 @@ static bool is_troubled(const struct supervisor *s)
     return any;
 }
 
+/* What is over and comes back, as on a disk that is nearly full, is said once in this time. */
+static const uint64_t SAID_FOR = UINT64_C(60) * 1000 * 1000 * 1000; /* ns */
+
 void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line)
 {
+    uint64_t now = hark_sup_now();
     s->troubles++;
     hark_sup_look_for_store(s);
-    if (!is_troubled(s) && !s->store_gone)
+    if (!is_troubled(s) && !s->store_gone &&
+        (s->trouble_said == 0 || now - s->trouble_said >= SAID_FOR)) {
+        s->trouble_said = now;
         hark_sup_say("%s; the run goes on with the checkpoints that it has", line);
+    }
     if (whose) whose->troubled = true;
     else s->record_failed = true;
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # hark run --encrypt: agents of hosts that are all this machine, with processes and hosts that die; and what is seen on the wire.
-# encrypt.sh HARK EXAMPLES SECRET
-hark=$(readlink -f "$1") examples=$(readlink -f "$2") secret=$(readlink -f "$3")
+# encrypt.sh HARK EXAMPLES SECRET TALK
+hark=$(readlink -f "$1") examples=$(readlink -f "$2") secret=$(readlink -f "$3") talk=$(readlink -f "$4")
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../shell.sh"
 export TMPDIR=$work # of the processes that hark run starts here
@@ -34,18 +34,19 @@ for transport in uv mixed; do
 done
 rm -f /dev/shm/hark-hark-*-e$$-[0-9].* # what the killed left
 
-# A host dies: its agent stops, and with it what it runs.
+# A host dies: its agent stops, and with it what it runs. The processes wait for that.
 agents() { pgrep -P "$1" -f ' agent$'; }
-steps=1$$ # by which they are found
-"$hark" run -n 4 -- "$examples/heat2d" 32 "$steps" >right 2>/dev/null
-run 3 4 --encrypt --protocol hydee --host-timeout 1s --spares 1 -- "$examples/heat2d" 32 "$steps" &
-begun() { [ -n "$(ls store 2>/dev/null | grep -v '^job')" ] && [ "$(pgrep -f "heat2d 32 $steps\$" | wc -l)" -ge 5 ]; }
+"$hark" run -n 4 -- "$talk" 400 2>/dev/null | sort >right
+rm -rf store err; : >gate
+run 3 4 --encrypt --protocol hydee --host-timeout 1s --spares 1 -- "$talk" 400 1000 300 gate &
+begun() { compgen -G 'store/r3/[0-9]*' >/dev/null; }
 holds 'a host dies: it runs' until_true 300 begun
 kill -STOP "$(agents "$(pgrep -P "$(pgrep -P $!)")" | head -n 1)"
+holds 'a host dies: it is said' until_true 300 grep -q 'its processes go to host' err
+echo >gate
 wait $!
 is 'a host dies: status' 0 $?
-is 'a host dies: answer' "$(cat right)" "$(cat out)"
-holds 'a host dies: it is said' grep -q 'its processes go to host' err
+is 'a host dies: answer' "$(cat right)" "$(sort out)"
 
 # The text is on the wire, but not with --encrypt.
 text="secret-$$-of-two-processes"

@@ -178,6 +178,29 @@ static void a_full_store_and_nothing_to_go_back_to(void **state)
     }
 }
 
+/* What is over and comes back is said once a minute, not with each image. */
+static void a_store_that_is_full_now_and_then(void **state)
+{
+    struct run *r = *state;
+    EACH_PROTOCOL
+    {
+        struct on_a_disk x = {.bytes = 700u << 10};
+        snprintf(x.path, sizeof x.path, "%s/s", r->place);
+        assert_int_equal(mkdir(x.path, 0700), 0);
+        x.argv = command(
+            r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP,
+                   "40", "0:5:fill=@/s/filler", "0:10:free=@/s/filler", "0:20:fill=@/s/filler",
+                   "0:25:free=@/s/filler", "0:35:fill=@/s/filler", NULL});
+        run_start_main(r, run_on_a_disk, &x);
+        run_end(r);
+        if (r->status == 77) skip();
+        assert_int_equal(r->status, 0);
+        expect_answer(r, 40);
+        run_expect_err(r, ": No space left on device; ");
+        if (lines_of(r->err) != 1) fail_msg("%s: more is said:\n%s", protocols[p], r->err);
+    }
+}
+
 static int newest_of_rank_1(const struct run *r)
 {
     char path[600];
@@ -484,7 +507,7 @@ static void a_kill_that_does_not_happen(void **state)
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
-    const struct CMUnitTest tests[] = {TEST(a_full_store),
+    const struct CMUnitTest tests[] = {TEST(a_full_store), TEST(a_store_that_is_full_now_and_then),
         TEST(a_full_store_and_nothing_to_go_back_to), TEST(the_store_is_renamed),
         TEST(the_store_is_removed), TEST(a_damaged_newest_image), TEST(strangers_at_the_sockets),
         TEST(a_message_over_the_limit), TEST(killed_at_the_last_delivery), TEST(killed_in_finalize),

@@ -8,6 +8,7 @@
  *   lap LAPS [RANK:exit:WORD]             in an atexit handler
  *   meet=NAME    makes the file NAME in PLACE, goes on when there is NAME.go
  *   fill=FILE    writes FILE until there is no room any more
+ *   free=FILE    removes FILE
  *   die=SIGNAL   ends by it
  *   send=BYTES   sends so many to the next, who takes none of it
  *   together     everybody at the same lap: long messages round by requests, a reduction and a
@@ -189,6 +190,7 @@ static void act(const char *word, const char *value)
 {
     if (strncmp(word, "meet=", 5) == 0) meet(value);
     if (strncmp(word, "fill=", 5) == 0) fill(value);
+    if (strncmp(word, "free=", 5) == 0 && unlink(value) < 0) exit(1);
     if (strncmp(word, "lines=", 6) == 0) lines(atoi(value));
     if (strcmp(word, "together") == 0) together();
     if (strncmp(word, "send=", 5) == 0) much(strtoull(value, NULL, 10));
