@@ -1,6 +1,7 @@
 # What tests in shell share, for them to source when they have read their arguments: a folder to be in that goes with the test, and
 # counts. What sanitizers find in whatever is started is written beside, and fails the test.
 set -u
+. "$(dirname "${BASH_SOURCE[0]}")/until.sh"
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 2
@@ -26,6 +27,22 @@ is() { # what, expected, found
 holds() { # what, command...
   local what=$1; shift
   if "$@" >"$work/said" 2>&1; then good; else bad "$what"; cat "$work/said"; fi
+}
+
+# Without what it waits for the rest makes no sense.
+wait_until() { # command...
+  until_true 100 "$@" && return
+  bad "this was waited for in vain: $*"
+  kill $(jobs -p) 2>/dev/null
+  wait
+  finish
+  exit 1
+}
+is_there() { [ -e "$1" ]; }
+is_gone() { [ ! -e "$1" ]; }
+is_empty() { [ -z "$(ls "$1")" ]; } # a folder
+is_said() { # pattern, file, at least how often
+  [ "$(grep -c -- "$1" "$2" 2>/dev/null)" -ge "${3:-1}" ] 2>/dev/null
 }
 
 # Of the command under test: `tested` is an array, hark and perhaps a subcommand; `words` are those its lines begin with.

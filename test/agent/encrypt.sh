@@ -7,10 +7,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 export TMPDIR=$work # of the processes that hark run starts here
 tested=("$hark" run) words='hark run'
 
-until_true() { # tenths of a second, command...
-  local left=$1; shift
-  until "$@"; do [ $((left--)) -gt 0 ] || return 1; sleep 0.1; done
-}
 run() { # hosts, processes, options and program
   local hosts=$1 ranks=$2; shift 2
   rm -rf store
@@ -40,9 +36,9 @@ agents() { pgrep -P "$1" -f ' agent$'; }
 rm -rf store err; : >gate
 run 3 4 --encrypt --protocol hydee --host-timeout 1s --spares 1 -- "$talk" 400 1000 300 gate &
 begun() { compgen -G 'store/r3/[0-9]*' >/dev/null; }
-holds 'a host dies: it runs' until_true 300 begun
+holds 'a host dies: it runs' until_true 30 begun
 kill -STOP "$(agents "$(pgrep -P "$(pgrep -P $!)")" | head -n 1)"
-holds 'a host dies: it is said' until_true 300 grep -q 'its processes go to host' err
+holds 'a host dies: it is said' until_true 30 grep -q 'its processes go to host' err
 echo >gate
 wait $!
 is 'a host dies: status' 0 $?
@@ -54,7 +50,7 @@ listen() { # options; then `seen` and `greetings` are what was seen
   rm -f ready seen
   python3 "$here/listens.py" "$text" ready seen &
   local ear=$!
-  until_true 100 test -e ready || { wait $ear; [ $? = 77 ] && return 77; return 1; }
+  until_true 10 test -e ready || { wait $ear; [ $? = 77 ] && return 77; return 1; }
   run 2 2 "$@" -- "$secret" "$text" 400
   is "$* on the wire: status" 0 $?
   kill $ear

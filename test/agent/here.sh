@@ -5,10 +5,6 @@ hark=$(readlink -f "$1") examples=$(readlink -f "$2")
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../shell.sh"
 
-until_true() { # tenths of a second, command...
-  local left=$1; shift
-  until "$@"; do [ $((left--)) -gt 0 ] || return 1; sleep 0.1; done
-}
 run() { # hosts, processes, launcher, program and its words; options in $options
   local hosts=$1 ranks=$2 launcher=$3; shift 3
   rm -rf store out err
@@ -99,21 +95,21 @@ options="--protocol hydee --host-timeout 1s"
 steps=1$$000 # by which they are found
 began() { [ "$(pgrep -f "heat2d 128 $steps\$" | wc -l)" -ge 5 ]; } # hark run too
 run 3 4 'env X=%h' "$examples/heat2d" 128 "$steps" &
-until_true 300 began
+until_true 30 began
 kill -STOP $(agents "$(pgrep -P $!)")
 wait $!
 is 'all hosts die: status' 1 $?
 holds 'all hosts die: it is said' says 'no host is left; the job can be resumed from store'
 
 gone() { ! began && ! pgrep -f "heat2d 128 $steps\$" >/dev/null; }
-holds 'all hosts die: nothing is left' until_true 300 gone
+holds 'all hosts die: nothing is left' until_true 30 gone
 
 # hark run dies, and the job goes on here, without hosts: not before the processes of the run before can not live any more.
 "$hark" run -n 3 -- "$examples/heat2d" 128 9000 >long 2>/dev/null
 options="--protocol hydee --host-timeout 1s --supervisor-timeout 60s"
 rm -rf store
 run 3 3 'setsid -f env X=%h' "$examples/heat2d" 128 9000 &
-holds "without hosts: it has checkpoints" until_true 300 compgen -G 'store/r2/[0-9]*'
+holds "without hosts: it has checkpoints" until_true 30 compgen -G 'store/r2/[0-9]*'
 kill -KILL "$(pgrep -P $! -x hark)"
 wait $!
 "$hark" run -n 3 --clusters 3 --store store --resume -- "$examples/heat2d" 128 9000 >out 2>alone </dev/null

@@ -25,17 +25,10 @@
 # them go their mounts and links, which nobody else has seen. The room dies with the shell that called hosts_begin (PR_SET_PDEATHSIG).
 # The files are removed by a process (sweep.sh) that waits for the end of the room: it reads a pipe that the room has open.
 hosts_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$hosts_here/../until.sh"
 hosts_patience=${HOSTS_PATIENCE:-20} # seconds until what should happen is given up
 
 hosts_bad() { echo "hosts: $*" >&2; return 2; }
-
-until_true() { # seconds, command...
-  local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000)); shift
-  until "$@"; do
-    [ "${EPOCHREALTIME/[.,]/}" -lt $end ] || return 1
-    sleep 0.01
-  done
-}
 
 hosts_allowed() {
   local tool said

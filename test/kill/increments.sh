@@ -55,7 +55,7 @@ run=$!
 while [ ! -e half ] && kill -0 $run 2>/dev/null; do :; done
 while [ "$("$hark" store list st 2>&1 | grep -c ' in older ones), [0-9]* ([0-9]* bytes and [0-9]* in older ones)')" != 2 ]; do kill -0 $run || break; done
 kill -KILL $run; wait $run 2>/dev/null
-while ! flock -n st/lock true; do :; done # the janitor holds it until all is clean
+wait_until flock -n st/lock true # the janitor holds it until all is clean
 tested=("$hark" store) words='hark store'
 expect 0 ' 0 damaged$' verify st
 largest=$(ls -S st/r1/*.blocks | head -1) # three quarters of it are rows that have not changed yet

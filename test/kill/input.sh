@@ -4,7 +4,6 @@
 hark=$(readlink -f "$1") input=$(readlink -f "$2")
 . "$(dirname "$0")/../shell.sh"
 export PLACE=$work
-wait_for() { until "$@"; do :; done; }
 
 seq 1 100 >numbers
 awk '{ sum += $1; print NR ": " sum }' numbers >answer
@@ -61,7 +60,7 @@ cmp -s out expected && [ -e died ] && good || bad 'a large pipe, with a failure'
 # An endless input is not collected: the program ends, and with it the run.
 rm -f died
 "$hark" run -n 2 -- "$input" raw die=5 < <(yes 1) >out 2>err &
-wait_for [ -e died ]
+wait_until [ -e died ]
 kill -TERM $!; wait $!; is 'an endless input, ended' 143 $?
 printf '1\n2\n' | "$hark" run -n 1 sh -c 'head -c 4; head -c 100000 /dev/zero | wc -c' >out 2>err
 is 'a program that reads a part' '1;2;100000' "$(paste -sd';' out)"
@@ -87,7 +86,7 @@ is 'a conversation' '1: 1;2: 3;3: 6;4: 10;5: 15;' "$said"
 rm -rf st; rm -f died
 "$hark" run -n 2 --store st --interval 1ms --checkpoint-on USR1 --then-stop -- "$input" stdio <numbers >first 2>err &
 hark_pid=$!
-wait_for [ -s first ]
+wait_until [ -s first ]
 kill -USR1 $hark_pid; wait $hark_pid; status=$?
 if [ $status = 75 ]; then # else it had all read already
   "$hark" run -n 2 --store st --resume -- "$input" stdio <numbers >second 2>err

@@ -8,11 +8,9 @@ tested=("$hark" run) words='hark run'
 export PLACE=$work TMPDIR=$work/t
 mkdir t
 client() { "$python" "$here/metrics_client.py" "$@"; }
-until_there() { while [ ! -e "$1" ]; do :; done; }
-until_said() { while ! grep -q "$1" said 2>/dev/null; do :; done; }
 begin() { # where, options of hark run, and behind -- the program; then `at` is what it says
   rm -f go up.* said; "$hark" run --metrics "$@" >shown 2>said & run=$!
-  until_said '^hark: metrics are at '
+  wait_until is_said '^hark: metrics are at ' said
   at=$(sed -n 's/^hark: metrics are at //p' said)
 }
 figures() { client get "$at" >page && client figures page "$@"; } # their names, with labels in braces
@@ -26,7 +24,7 @@ for wrong in '' 9100 localhost localhost: :9100 localhost:65536 localhost:-1 loc
 done
 refused '--metrics needs a value' --metrics
 client hold 127.0.0.1 held & holder=$!
-until_there held
+wait_until is_there held
 expect 2 "^hark: --metrics: cannot listen at 127.0.0.1:$(cat held): Address already in use\$" --metrics "127.0.0.1:$(cat held)" -- "$obedient"
 touch held.done; wait $holder
 expect 2 '^hark: --metrics: cannot listen at nowhere.invalid: ' --metrics nowhere.invalid:0 -- "$obedient"
@@ -38,23 +36,24 @@ is 'nothing is left of refused runs' '' "$(ls t)"
 
 # Figures, rank by rank.
 begin 127.0.0.1:0 -n 4 --clusters 2 --interval 0 --checkpoint-on USR1 -- "$obedient" make=up steps-until=go
-for r in 0 1 2 3; do until_there up.$r; done
+for r in 0 1 2 3; do wait_until is_there up.$r; done
 case $at in http://127.0.0.1:*[1-9]*/metrics) good ;; *) bad "where they are: $at" ;; esac
 is 'a job' '1 0 0 4 4' "$(figures 'hark_job_state{state=running}' hark_failures_total hark_recoveries_total hark_ranks count:hark_messages_total)"
 is 'its labels' "$obedient hydee shm" "$(client labels page hark_job_info program protocol transport)"
 case $(client labels page hark_ranks job) in "hark-$run-"*) good ;; *) bad 'its name' ;; esac
 is 'no checkpoint yet' 0 "$(figures count:hark_last_checkpoint_time_seconds)"
-kill -USR1 $run; until_said 'asked for is taken'
+kill -USR1 $run; wait_until is_said 'asked for is taken' said
 is 'a checkpoint of each rank' '4 1 1 1 1' "$(figures count:hark_last_checkpoint_time_seconds 'hark_checkpoints_total{rank=0}' \
   'hark_checkpoints_total{rank=1}' 'hark_checkpoints_total{rank=2}' 'hark_checkpoints_total{rank=3}')"
 cp page before
-kill -KILL "$(cat up.1)"; until_said 'recovered in'
+kill -KILL "$(cat up.1)"; wait_until is_said 'recovered in' said
 is 'after a failure' '1 1 1 1 0 0 1 0' "$(figures hark_failures_total hark_recoveries_total 'hark_restarts_total{rank=0}' \
   'hark_restarts_total{rank=1}' 'hark_restarts_total{rank=2}' 'hark_restarts_total{rank=3}' 'hark_incarnation{rank=1}' 'hark_incarnation{rank=2}')"
 holds 'counters only rise' client risen before page
 is 'each rank has a state' 4 "$(figures sum:hark_processes)"
 kill -STOP "$(cat up.3)" # all wait for it, in the end
-while [ "$(figures 'hark_processes{state=waiting}')" -lt 3 ]; do :; done
+all_wait() { [ "$(figures 'hark_processes{state=waiting}')" -ge 3 ]; }
+wait_until all_wait
 kill -CONT "$(cat up.3)"
 holds 'requests, and strangers' client strangers "$at"
 is 'after them' 1 "$(figures hark_failures_total)"
@@ -67,7 +66,7 @@ mkfifo fifo
 is 'sums' '256 256 1 1 1 0 0' "$(figures hark_ranks 'hark_processes{state=starting}' count:hark_messages_total count:hark_restarts_total \
   count:hark_log_bytes count:hark_incarnation labelled:rank)"
 kill -KILL $run; wait $run 2>/dev/null
-while [ -n "$(ls t)" ]; do :; done
+wait_until is_empty t
 
 # IPv6, if there is any, and a name.
 if client has6; then
@@ -90,7 +89,8 @@ ends 'a UNIX socket'
 is 'the socket' '' "$(ls socket 2>/dev/null)"
 begin unix:socket -n 1 --protocol none -- "$obedient" make=up await=go
 kill -KILL $run; wait $run 2>/dev/null
-while [ -e socket ] || [ -n "$(ls t)" ]; do :; done
+wait_until is_gone socket
+wait_until is_empty t
 good
 client leave socket
 begin unix:socket -n 1 --protocol none -- "$obedient" make=up await=go
@@ -113,7 +113,7 @@ ends 'an odd name'
 # Hosts.
 printf 'one\ntwo\n' >hosts
 begin 127.0.0.1:0 -n 2 --hostfile hosts --launcher 'env HOST=%h' --store far -- "$obedient" make=up steps-until=go
-until_there up.0; until_there up.1
+wait_until is_there up.0; wait_until is_there up.1
 is 'hosts' '1 1 1' "$(figures 'hark_host_up{host=one}' 'hark_host_up{host=two}' 'hark_host_processes{host=two}')"
 is 'when they were heard of' 2 "$(figures count:hark_host_heard_time_seconds)"
 ends 'hosts'

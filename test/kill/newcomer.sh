@@ -42,7 +42,7 @@ done
 # Regions that a later version of the program has more of.
 rm -rf st
 "$hark" run -n 2 --store st --interval 0 --checkpoint-on USR1 --then-stop -- "$obedient" make=up steps-until=go >run 2>&1 & run=$!
-while [ ! -e up.0 ] || [ ! -e up.1 ]; do :; done
+for r in 0 1; do wait_until is_there up.$r; done
 kill -USR1 $run; wait $run; is 'stopped' 75 $?
 "$hark" run -n 2 --store st --resume -- "$newcomer" >out 2>&1; is 'another program' 2 $?
 grep -q 'the store belongs to a job with program=' out && good || bad 'another program is named'

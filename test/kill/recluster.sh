@@ -69,7 +69,7 @@ while read -r line; do
       [ -z "$changed" ] || continue
       changed=${line#*from checkpoint }
       changed=${changed%% *}
-      until [ -e "store/r5/$changed" ]; do :; done
+      wait_until is_there "store/r5/$changed"
       printf 'no image' >"store/r5/$changed"
       kill -KILL "$victim"
       ;;

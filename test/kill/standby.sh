@@ -11,16 +11,17 @@ begin() { # file for what it says, options...
   "$hark" run -n 4 --protocol coordinated --interval 20ms --store st "$@" -- "$obedient" make=up steps-until=go >"$said" 2>&1 &
 }
 stands_by() { # file
-  until grep -q '^hark: store st: process [0-9]* on host .* runs the job; this one waits, to take its place$' "$1"; do :; done
+  wait_until is_said '^hark: store st: process [0-9]* on host .* runs the job; this one waits, to take its place$' "$1"
 }
 goes_on() { # process: it runs the job, and is past what was done before (all go back together, so none sees the file go too early)
-  until [ "$(runs_now)" = $1 ] && [ -e far.0 ]; do kill -0 $1 2>/dev/null || break; done
+  wait_until is_far $1
 }
+is_far() { { [ "$(runs_now)" = $1 ] && [ -e far.0 ]; } || ! kill -0 $1 2>/dev/null; }
 runs_now() { sed -n 's/^process \([0-9]*\) on host .*/\1/p' st/runs 2>/dev/null; }
 refused '--standby needs --store DIR, the store of the job that is waited for' --standby -n 2 -- true
 
 begin first; first=$!
-until [ -e far.0 ]; do :; done
+wait_until is_there far.0
 is 'the store says who runs the job' $first "$(runs_now)"
 begin second --standby; second=$!
 stands_by second
@@ -40,7 +41,7 @@ is 'nobody runs the job' '' "$(ls st/runs 2>/dev/null)"
 
 rm -rf st go far.0
 begin first; first=$! # it is told to end: then nobody takes its place
-until [ -e far.0 ]; do :; done
+wait_until is_there far.0
 begin second --standby; second=$!
 stands_by second
 kill -TERM $first; wait $first; is 'the first is ended' 143 $?
@@ -54,11 +55,12 @@ wait $third; is 'the third goes on' 0 $?
 
 rm -rf st go far.0
 begin first; first=$! # one that dies while it begins has not said yet that it runs
-until [ -e far.0 ]; do :; done
+wait_until is_there far.0
 kill -TERM $first; wait $first
-flock st/lock sh -c 'until [ -e dead ]; do :; done' & holder=$!
+flock st/lock sh -c 'touch begins; until [ -e dead ]; do sleep 0.01; done' & holder=$!
+wait_until is_there begins
 begin second --standby; second=$!
-until grep -q '^hark: store st: another run runs the job; this one waits, to take its place$' second; do :; done
+wait_until is_said '^hark: store st: another run runs the job; this one waits, to take its place$' second
 rm far.0
 touch dead; wait $holder
 goes_on $second
@@ -67,7 +69,7 @@ wait $second; is 'after one that died while it began' 0 $?
 
 rm -rf st go far.0
 begin first --standby; first=$! # a job that begins
-until [ -e far.0 ]; do :; done
+wait_until is_there far.0
 begin second --standby; second=$!
 stands_by second
 kill -TERM $second; wait $second; is 'one that waits is told to end' 143 $?

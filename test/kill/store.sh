@@ -19,20 +19,21 @@ echo untouched >input # a run without a store keeps no record of its output, the
 is 'status without a store' 0 $?
 is 'standard input without a store' untouched "$(cat input)"
 
+is_far() { [ -e far.0 ] || ! kill -0 $run 2>/dev/null; }
 for protocol in hydee coordinated scmel sendet; do
   rm -rf st go up.* far.*; what="$protocol:"
   "$hark" run -n 4 --clusters 2 --protocol $protocol --interval 0 --store st --checkpoint-on USR1 -- "$obedient" make=up steps-until=go >run 2>&1 &
   run=$!
   for round in 1 2; do # two checkpoints, so that one of them can be damaged
-    while [ ! -e up.0 ]; do :; done
+    wait_until is_there up.0
     kill -USR1 $run
-    while [ "$(grep -c 'asked for is taken' run)" != $round ]; do :; done
+    wait_until is_said 'asked for is taken' run $round
   done
   expect 0 "^st: job hark-.* of 4 processes, not finished, in use by a run$" list st
   "$hark" store list st >out 2>&1 <&- # no descriptor of its own is taken for none
   grep -q ', in use by a run$' out && good || bad "$what in use, without standard input"
   kill -KILL $run; wait $run 2>/dev/null
-  while ! flock -n st/lock true; do :; done # the janitor holds it until all is clean
+  wait_until flock -n st/lock true # the janitor holds it until all is clean
   expect 0 "^st: job hark-.* of 4 processes, not finished$" list st
   expect 0 "^  protocol  $protocol$" verify st --json verify.json
   grep -q "^  program   $obedient make=up steps-until=go$" out && good || bad "$what program"
@@ -56,7 +57,7 @@ for protocol in hydee coordinated scmel sendet; do
   rm -f far.0
   "$hark" run -n 4 --clusters 2 --protocol $protocol --interval 0 --store st --resume -- "$obedient" make=up steps-until=go >out 2>&1 &
   run=$!
-  while [ ! -e far.0 ] && kill -0 $run 2>/dev/null; do :; done
+  wait_until is_far
   touch go; wait $run; is "$what resumed" 0 $?
   expect 0 '^st: job hark-.* of 4 processes, finished$' verify st
 done
