@@ -405,7 +405,7 @@ HARK_FN int hark_hydee_post(
     if (retain) {
         hark_runs_add(p, &s->pool, &c->log, ssn, s->phase);
         if (s->flags & HARK_DIGEST)
-            *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
+            *hark_queue_push_wide(p, &s->pool, &c->pos.digests, 1) = c->pos.sent_digest;
     }
     hark_hydee_header(s, c, s->phase, c->pos.sent_digest, header);
     const struct hark_posted x = {ssn, c->channel.inc, HARK_HYDEE_HEADER, 0, retain};

@@ -14,11 +14,21 @@ HARK_COLD uint64_t digest_of_samples(const void *payload, uint64_t length, uint6
     return seed;
 }
 
-/* A digest of the payload: all of it up to a few KiB, beyond that its ends and samples between. */
+/* All of a payload up to a few KiB, beyond that its ends and samples between. */
+HARK_COLD uint64_t digest_of_bytes(const void *payload, uint64_t length, uint64_t seed)
+{
+    return length <= WHOLE ? XXH3_64bits_withSeed(payload, length, seed)
+                           : digest_of_samples(payload, length, seed);
+}
+
+/* A digest of the payload and its tag. A number needs no hash: two of them with the same tag never
+ * have the same digest, and the core mixes it with those before. */
 static inline uint64_t digest_of(const void *payload, uint64_t length, int64_t tag)
 {
-    return length <= WHOLE ? XXH3_64bits_withSeed(payload, length, (uint64_t)tag)
-                           : digest_of_samples(payload, length, (uint64_t)tag);
+    uint64_t number;
+    if (length != sizeof number) return digest_of_bytes(payload, length, (uint64_t)tag);
+    memcpy(&number, payload, sizeof number);
+    return number + (uint64_t)tag * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* One round of a send that waits. */

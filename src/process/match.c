@@ -310,46 +310,52 @@ static void complete_recorded(const struct hark_request *r)
 }
 
 /* May the driver deliver the next message that fits r by itself? Nobody else wants it, and nobody
- * looks on. */
+ * looks on. `r` NULL: one that is not posted. */
 static inline bool may_await(const struct hark_request *r)
 {
-    return hark_app.unobserved && hark_app.posted == r && hark_app.first == NULL && !r->land &&
-           !r->reserved;
+    return hark_app.unobserved && hark_app.posted == r && hark_app.first == NULL &&
+           (r == NULL || (!r->land && !r->reserved));
 }
 
-/* The messages that r fits; marked ones are to be acknowledged, and go the other way. */
-static inline struct hark_awaited awaited_by(const struct hark_request *r)
+/* The messages that a receive fits; marked ones are to be acknowledged, and go the other way. */
+static inline struct hark_awaited awaited_by(
+    void *data, size_t room, int from, uint16_t ctx, int32_t tag, int32_t mask)
 {
-    const bool wide = r->ctx >= HARK_APP_CONTEXTS;
+    const bool wide = ctx >= HARK_APP_CONTEXTS;
     const int64_t high = wide ? (int64_t)((uint64_t)UINT32_MAX << 32) : 0;
-    return (struct hark_awaited){
-        .from = r->from == HARK_ANY_SOURCE ? HARK_RECOVERY : (uint32_t)r->from,
-        .ctx = hark_app_channel(r->ctx),
-        .tag = hark_app_wire_tag(r->ctx, r->tag) & ~(int64_t)(wide ? HARK_APP_MARK : 0),
-        .mask = high | (uint32_t)(r->mask | (wide ? HARK_APP_MARK : 0)),
-        .data = r->data,
-        .room = r->room};
+    return (struct hark_awaited){.from = from == HARK_ANY_SOURCE ? HARK_RECOVERY : (uint32_t)from,
+        .ctx = hark_app_channel(ctx),
+        .tag = hark_app_wire_tag(ctx, tag) & ~(int64_t)(wide ? HARK_APP_MARK : 0),
+        .mask = high | (uint32_t)(mask | (wide ? HARK_APP_MARK : 0)),
+        .data = data,
+        .room = room};
 }
 
-HARK_COLD void record_awaited(const struct hark_request *r, const struct hark_awaited *a)
+HARK_COLD void record_awaited(const struct hark_awaited *a, uint16_t ctx)
 {
     const struct hark_message m = {.from = a->source,
         .tag = a->tag,
-        .ctx = hark_app_channel(r->ctx),
+        .ctx = hark_app_channel(ctx),
         .length = a->length,
-        .payload = r->data};
+        .payload = a->data};
     hark_prologue_delivered(&m);
 }
 
-/* The driver has delivered into *a: r is done. */
-static inline void take_awaited(struct hark_request *r, const struct hark_awaited *a)
+/* The driver has delivered into *a. */
+static inline struct hark_info take_awaited(const struct hark_awaited *a, uint16_t ctx)
+{
+    if (__builtin_expect(hark_prologue.recording, 0)) record_awaited(a, ctx);
+    delivered();
+    return (struct hark_info){(int)a->source, (int32_t)a->tag, a->length};
+}
+
+/* The same for a posted r, which is done. */
+static inline void fill_awaited(struct hark_request *r, const struct hark_awaited *a)
 {
     hark_queue_unpost(r);
-    r->info = (struct hark_info){(int)a->source, (int32_t)a->tag, a->length};
+    r->info = take_awaited(a, r->ctx);
     r->status = HARK_A_OK; /* one that is too long comes the other way */
     r->done = true;
-    if (__builtin_expect(hark_prologue.recording, 0)) record_awaited(r, a);
-    delivered();
 }
 
 /* As hark_app_complete(); out of line, for most receives need no more than it does itself. */
@@ -365,7 +371,7 @@ HARK_COLD void complete_seldom(struct hark_request *r, const char *call)
         bool more = hark_app.marked && take_marked(); /* r's turn may have come in a replay */
         acknowledge();
         if (more || r->done) continue;
-        struct hark_awaited a = awaited_by(r);
+        struct hark_awaited a = awaited_by(r->data, r->room, r->from, r->ctx, r->tag, r->mask);
         if (may_await(r)) {
             hark_app.awaited = &a;
             hark_driver_await(P.driver, &a);
@@ -373,24 +379,29 @@ HARK_COLD void complete_seldom(struct hark_request *r, const char *call)
         hark_app_wait(call, HARK_WAITS_MESSAGE, r, 1);
         hark_driver_await(P.driver, NULL);
         hark_app.awaited = NULL;
-        if (a.done) take_awaited(r, &a);
+        if (a.done) fill_awaited(r, &a);
     }
     hark_app.waiting = NULL;
     acknowledge();
 }
 
+/* True if in addition nothing is to be seen to before a message is taken. */
+static inline bool may_await_now(const struct hark_request *r)
+{
+    return may_await(r) && !hark_prologue.replaying &&
+           !atomic_load_explicit(&P.pending, memory_order_acquire);
+}
+
 void hark_app_complete(struct hark_request *r, const char *call)
 {
-    if (__builtin_expect(may_await(r) && !hark_prologue.replaying &&
-                             !atomic_load_explicit(&P.pending, memory_order_acquire),
-            1)) {
-        struct hark_awaited a = awaited_by(r);
+    if (__builtin_expect(may_await_now(r), 1)) {
+        struct hark_awaited a = awaited_by(r->data, r->room, r->from, r->ctx, r->tag, r->mask);
         hark_app.waiting = r;
         hark_app.awaited = &a;
         hark_process_polled(hark_driver_receive(P.driver, &a));
         hark_app.awaited = NULL;
         if (__builtin_expect(a.done, 1)) {
-            take_awaited(r, &a);
+            fill_awaited(r, &a);
             hark_app.waiting = NULL;
             return;
         }
@@ -423,14 +434,28 @@ bool hark_app_serve(void)
 
 int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
 {
+    enum {
+        AT_ONCE = 4096
+    }; /* bytes: a longer message is written where it belongs, by the help of
+          its request */
     int status = hark_app_valid(data, room, from, tag);
     if (status < 0) return status;
+    const int32_t mask = hark_app_mask(tag, ctx);
+    if (__builtin_expect(room <= AT_ONCE && may_await_now(NULL), 1)) {
+        struct hark_awaited a = awaited_by(data, room, from, ctx, tag, mask);
+        hark_process_polled(hark_driver_receive(P.driver, &a));
+        if (__builtin_expect(a.done, 1)) {
+            const struct hark_info got = take_awaited(&a, ctx);
+            if (info) *info = got;
+            return HARK_A_OK;
+        }
+    }
     struct hark_request r; /* what is not set here is not read: this is on the way of a message */
     r.data = data;
     r.room = room;
     r.from = from;
     r.tag = tag;
-    r.mask = hark_app_mask(tag, ctx);
+    r.mask = mask;
     r.ctx = ctx;
     r.done = r.reserved = false;
     r.land = NULL;

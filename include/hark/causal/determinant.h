@@ -1,4 +1,4 @@
-/* causal/determinant.h: determinants, the holders of their copies, and acknowledgements of copies.
+/* causal/determinant.h: determinants, and the holders of their copies.
  *
  * A determinant #m = <sender, recver, ssn, rsn> records one non-deterministic choice of a process,
  * its creator (the recver): its delivery number rsn was message ssn of a channel. A look, which
@@ -28,7 +28,6 @@ extern "C" {
     ((uint64_t)HARK_DET_LOOK << 32 | HARK_DET_MISS) /* the channel of looks that found nothing */
 #define HARK_DET_HOLDERS 8u                         /* the greatest k */
 #define HARK_DET_WORDS   7u                         /* widest row of a list */
-#define HARK_ACK_BYTES   16u                        /* creator u32, count u32, first rsn u64 */
 
 struct hark_det {
     uint32_t creator;
@@ -42,30 +41,26 @@ struct hark_det {
     uint32_t holder[HARK_DET_HOLDERS];
 };
 
+/* A place in a list. It needs no length, for behind the last row are zeros, and no rsn is 0. */
+struct hark_dets_place {
+    uint32_t chunk; /* index + 1; 0: behind the last row of a full chunk */
+    uint32_t word;  /* of the chunk, where the row begins */
+};
+
 /* Words of a row: rsn, ssn, src | ctx << 32 (its channel), then holders as rank + 1, two to a word,
  * ascending, 0 behind the last. */
 struct hark_dets {
     struct hark_queue rows;
-    struct hark_place low;    /* scratch: no loose row is before it; chunk 0: not known */
-    struct hark_place recent; /* scratch: where the last search ended; chunk 0: not known */
-    uint64_t top;             /* highest rsn; 0: no rows */
-    uint32_t loose;           /* rows with fewer than `most` holders */
+    struct hark_dets_place low;    /* scratch: no loose row is before it; chunk 0: not known */
+    struct hark_dets_place recent; /* scratch: where the last search ended; chunk 0: not known */
+    uint64_t top;                  /* highest rsn; 0: no rows */
+    uint32_t loose;                /* rows with fewer than `most` holders */
     uint32_t most;
-};
-
-struct hark_owed { /* an acknowledgement for a peer: determinants first .. last of the creator are
-                      stored here */
-    uint32_t peer, creator;
-    uint64_t first, last;
 };
 
 #define HARK_DETS_FIELDS(type, member, symbol)                                                     \
     HARK_FIELD_QUEUE(type, member.rows, symbol), HARK_FIELD(type, member.top, ""),                 \
         HARK_FIELD(type, member.loose, ""), HARK_FIELD(type, member.most, "k")
-
-static const struct hark_field hark_owed_fields[] = {HARK_FIELD(struct hark_owed, peer, "j"),
-    HARK_FIELD(struct hark_owed, creator, "recver"), HARK_FIELD(struct hark_owed, first, "rsn"),
-    HARK_FIELD(struct hark_owed, last, "rsn")};
 
 /* Returns the bytes of a determinant: creator u32, src u32, ctx u32, ssn u64, rsn u64; with k > 1
  * also k holders u32, as rank + 1. */
@@ -78,10 +73,15 @@ static inline uint32_t hark_det_bytes(uint32_t k)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+static inline uint32_t hark_dets_width(uint32_t most)
+{
+    return 3 + (most + 1) / 2;
+}
+
 static inline void hark_dets_init(struct hark_dets *d, uint32_t most)
 {
     d->most = most;
-    d->rows.width = (uint8_t)(3 + (most + 1) / 2);
+    d->rows.width = (uint8_t)hark_dets_width(most);
 }
 
 static inline uint64_t hark_det_channel(uint32_t src, uint32_t ctx)
@@ -205,28 +205,42 @@ static inline bool hark_det_release(struct hark_dets *d, uint64_t *row, uint32_t
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
+static inline struct hark_dets_place hark_dets_begin(const struct hark_dets *d)
+{
+    struct hark_dets_place at = {d->rows.head, (uint32_t)d->rows.skip * d->rows.width};
+    return at;
+}
+
+/* Returns the words at the place, whose chunk is not 0: a row, or zeros. */
+static inline uint64_t *hark_dets_words(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets_place at)
+{
+    return hark_chunk(p, pool, at.chunk)->word + at.word;
+}
+
 /* Returns the row at the place; NULL behind the last. */
-static inline uint64_t *hark_dets_at(struct hark *p, const struct hark_pool *pool,
-    const struct hark_dets *d, const struct hark_place *at)
+static inline uint64_t *hark_dets_at(
+    struct hark *p, const struct hark_pool *pool, struct hark_dets_place at)
 {
-    return at->left ? hark_chunk(p, pool, at->chunk)->word + at->slot * d->rows.width : NULL;
+    uint64_t *row = at.chunk ? hark_dets_words(p, pool, at) : NULL;
+    return row && row[0] ? row : NULL;
 }
 
-/* Moves the place past a row that exists. */
+/* Moves the place past a row, of so many words, that exists. */
 static inline void hark_dets_pass(
-    struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, struct hark_place *at)
+    struct hark *p, const struct hark_pool *pool, uint32_t width, struct hark_dets_place *at)
 {
-    at->left--;
-    if ((++at->slot + 1) * d->rows.width <= HARK_CHUNK_WORDS) return;
+    at->word += width;
+    if (at->word + width <= HARK_CHUNK_WORDS) return;
     at->chunk = hark_chunk(p, pool, at->chunk)->next;
-    at->slot = 0;
+    at->word = 0;
 }
 
-static inline uint64_t *hark_dets_next(
-    struct hark *p, const struct hark_pool *pool, const struct hark_dets *d, struct hark_place *at)
+static inline uint64_t *hark_dets_next(struct hark *p, const struct hark_pool *pool,
+    const struct hark_dets *d, struct hark_dets_place *at)
 {
-    uint64_t *row = hark_dets_at(p, pool, d, at);
-    if (row) hark_dets_pass(p, pool, d, at);
+    uint64_t *row = hark_dets_at(p, pool, *at);
+    if (row) hark_dets_pass(p, pool, d->rows.width, at);
     return row;
 }
 
@@ -237,15 +251,15 @@ static inline void hark_dets_forget_places(struct hark_dets *d)
 }
 
 /* Returns the place of the first loose row; behind the last row if there is none. */
-HARK_HOT struct hark_place hark_dets_loose(
+static inline struct hark_dets_place hark_dets_loose(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
-    struct hark_place at = {0, 0, 0};
+    struct hark_dets_place at = {0, 0};
     if (d->loose) {
-        at = d->low.chunk ? d->low : hark_queue_begin(&d->rows);
+        at = d->low.chunk ? d->low : hark_dets_begin(d);
         for (const uint64_t *row;
-             (row = hark_dets_at(p, pool, d, &at)) != NULL && !hark_det_loose(d, row);)
-            hark_dets_pass(p, pool, d, &at);
+             (row = hark_dets_at(p, pool, at)) != NULL && !hark_det_loose(d, row);)
+            hark_dets_pass(p, pool, d->rows.width, &at);
     }
     d->low = at;
     return at;
@@ -256,11 +270,10 @@ static inline uint64_t *hark_dets_find(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint64_t rsn)
 {
     if (rsn > d->top) return NULL;
-    struct hark_place at = d->recent;
-    if (at.chunk == 0 || hark_chunk(p, pool, at.chunk)->word[at.slot * d->rows.width] > rsn)
-        at = hark_queue_begin(&d->rows);
+    struct hark_dets_place at = d->recent;
+    if (at.chunk == 0 || hark_dets_words(p, pool, at)[0] > rsn) at = hark_dets_begin(d);
     for (;;) {
-        struct hark_place here = at;
+        struct hark_dets_place here = at;
         uint64_t *row = hark_dets_next(p, pool, d, &at);
         if (row == NULL) return NULL;
         if (hark_det_last(row) < rsn) continue;
@@ -269,41 +282,44 @@ static inline uint64_t *hark_dets_find(
     }
 }
 
-/* Stores `x` in the zeroed row at the tail, and moves it to its place in the order. */
-static inline uint64_t *hark_dets_place(
+/* Stores `x` in its place in the order; the zeroed row at the tail has been added for it. */
+static inline uint64_t *hark_dets_insert(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, const uint64_t *x)
 {
-    struct hark_place at = hark_queue_begin(&d->rows);
+    struct hark_dets_place at = hark_dets_begin(d);
     uint64_t carry[HARK_DET_WORDS], other, *found = NULL;
-    uint32_t width = d->rows.width;
+    const uint32_t width = d->rows.width;
     hark_copy(carry, x, (uint64_t)width * 8);
-    for (uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL;) {
-        if (found == NULL && (row[0] > x[0] || row[0] == 0)) found = row;
+    for (;;) {
+        uint64_t *row = hark_dets_words(p, pool, at);
+        const bool last = row[0] == 0;
+        if (found == NULL && (last || row[0] > x[0])) found = row;
         for (uint32_t i = 0; found && i < width; i++) {
             other = row[i];
             row[i] = carry[i];
             carry[i] = other;
         }
+        if (last) break;
+        hark_dets_pass(p, pool, width, &at);
     }
     hark_dets_forget_places(d);
     return found;
 }
 
-/* Appends a row of one rsn, higher than all others, without holders. A chunk has been reserved. */
+/* Appends a row of one rsn, higher than all others, without holders. A chunk has been reserved.
+ * `most`: that of the list. */
 HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, struct hark_dets *d,
-    uint64_t rsn, uint64_t ssn, uint64_t channel)
+    uint32_t most, uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
-    uint64_t *row = hark_queue_push(p, pool, &d->rows);
+    const uint32_t width = hark_dets_width(most);
+    uint64_t *row = hark_queue_push_wide(p, pool, &d->rows, width);
     row[0] = rsn;
     row[1] = ssn;
     row[2] = channel;
     d->top = rsn;
-    if (d->low.chunk) d->low.left++;
-    if (d->recent.chunk) d->recent.left++;
-    if (d->most == 0 || d->loose++) return row;
+    if (most == 0 || d->loose++) return row;
     d->low.chunk = d->rows.tail;
-    d->low.slot = d->rows.fill - 1;
-    d->low.left = 1;
+    d->low.word = (d->rows.fill - 1u) * width;
     return row;
 }
 
@@ -311,7 +327,7 @@ HARK_HOT uint64_t *hark_dets_append_one(struct hark *p, struct hark_pool *pool, 
 static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
     struct hark_dets *d, uint64_t rsn, uint64_t ssn, uint64_t channel)
 {
-    uint64_t *row = hark_dets_append_one(p, pool, d, rsn, ssn, channel);
+    uint64_t *row = hark_dets_append_one(p, pool, d, d->most, rsn, ssn, channel);
     if (hark_det_is_look(channel)) d->top = hark_det_last(row);
     return row;
 }
@@ -321,7 +337,7 @@ static inline uint64_t *hark_dets_append(struct hark *p, struct hark_pool *pool,
 HARK_COLD bool hark_dets_overlaps(struct hark *p, const struct hark_pool *pool,
     const struct hark_dets *d, const struct hark_det *x)
 {
-    struct hark_place at = hark_queue_begin(&d->rows);
+    struct hark_dets_place at = hark_dets_begin(d);
     for (const uint64_t *row; (row = hark_dets_next(p, pool, d, &at)) != NULL;)
         if (row[0] > x->rsn)
             return row[0] - x->rsn < hark_det_run(hark_det_channel(x->src, x->ctx), x->ssn);
@@ -341,7 +357,7 @@ HARK_COLD uint64_t *hark_dets_put_before(struct hark *p, struct hark_pool *pool,
     }
     hark_queue_push(p, pool, &d->rows);
     if (d->most) d->loose++;
-    return hark_dets_place(p, pool, d, fresh);
+    return hark_dets_insert(p, pool, d, fresh);
 }
 
 /* Finds or makes the row of x, without holders. A chunk has been reserved. NULL if a row
@@ -359,10 +375,31 @@ static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, 
     uint64_t first, uint64_t last, uint32_t rank)
 {
     if (d->loose == 0) return;
-    struct hark_place at = hark_dets_loose(p, pool, d);
+    struct hark_dets_place at = hark_dets_loose(p, pool, d);
     for (uint64_t *row;
          d->loose && (row = hark_dets_next(p, pool, d, &at)) != NULL && row[0] <= last;)
         if (row[0] >= first && hark_det_last(row) <= last) hark_det_hold(d, row, rank);
+}
+
+/* As hark_dets_hold, where one holder is enough. */
+static inline void hark_dets_hold_one(struct hark *p, const struct hark_pool *pool,
+    struct hark_dets *d, uint64_t first, uint64_t last, uint32_t rank)
+{
+    struct hark_dets_place at = d->low.chunk ? d->low : hark_dets_begin(d);
+    bool held = true; /* all rows that were passed */
+    while (d->loose && at.chunk) {
+        uint64_t *row = hark_dets_words(p, pool, at);
+        if (row[0] - 1 >= last) break; /* or none */
+        if (row[3] == 0 && row[0] >= first && hark_det_last(row) <= last) {
+            row[3] = rank + 1;
+            d->loose--;
+        } else if (row[3] == 0 && held) {
+            held = false;
+            d->low = at;
+        }
+        hark_dets_pass(p, pool, hark_dets_width(1), &at);
+    }
+    if (held) d->low = at;
 }
 
 /* Forgets the copies that `rank` has lost: their rows are loose again, acknowledged or not.
@@ -370,7 +407,7 @@ static inline void hark_dets_hold(struct hark *p, const struct hark_pool *pool, 
 static inline void hark_dets_release(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d, uint32_t rank)
 {
-    struct hark_place at = hark_queue_begin(&d->rows);
+    struct hark_dets_place at = hark_dets_begin(d);
     bool any = false;
     for (uint64_t *row; d->most && (row = hark_dets_next(p, pool, d, &at)) != NULL;)
         if (hark_det_release(d, row, rank)) any = true;
@@ -381,7 +418,7 @@ static inline void hark_dets_release(
 static inline void hark_dets_release_all(
     struct hark *p, const struct hark_pool *pool, struct hark_dets *d)
 {
-    struct hark_place at = hark_queue_begin(&d->rows);
+    struct hark_dets_place at = hark_dets_begin(d);
     for (uint64_t *row; d->most && (row = hark_dets_next(p, pool, d, &at)) != NULL;)
         while (hark_det_slot(row, 0)) hark_det_release(d, row, hark_det_slot(row, 0) - 1);
     hark_dets_forget_places(d);
@@ -455,131 +492,6 @@ static inline bool hark_det_read(struct hark_det *x, const uint8_t *b, uint32_t 
     if (x->creator >= ranks || x->rsn == 0 || x->ssn == 0) return false;
     if (x->ctx & HARK_DET_LOOK) return hark_det_look_ok(x, ranks);
     return x->src < ranks && x->ctx <= UINT16_MAX && x->ssn <= HARK_SSN_MOST;
-}
-
-/* ---- acknowledgements owed ------------------------------------------------------------------- */
-
-/* Returns the index of the first row that is not less than (peer, creator, first). */
-static inline uint32_t hark_owed_search(const struct hark *p, const struct hark_table *t,
-    uint32_t peer, uint32_t creator, uint64_t first)
-{
-    uint32_t low = 0, high = t->count;
-    while (low < high) {
-        uint32_t mid = (low + high) / 2;
-        const struct hark_owed *o = (const struct hark_owed *)hark_row_of(p, t, mid);
-        bool before = o->peer != peer         ? o->peer < peer
-                      : o->creator != creator ? o->creator < creator
-                                              : o->first < first;
-        if (before) low = mid + 1;
-        else high = mid;
-    }
-    return low;
-}
-
-/* True if a range from `first` overlaps `o`, or begins right behind it. */
-static inline bool hark_owed_reaches(
-    const struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first)
-{
-    return o->peer == peer && o->creator == creator && first <= o->last + 1;
-}
-
-/* Joins rows i and i + 1 if they touch. True if it did. */
-static inline bool hark_owed_join(struct hark *p, struct hark_table *t, uint32_t i)
-{
-    if (i + 1 >= t->count) return false;
-    struct hark_owed *a = (struct hark_owed *)hark_row(p, t, i),
-                     *b = (struct hark_owed *)hark_row(p, t, i + 1);
-    if (!hark_owed_reaches(a, b->peer, b->creator, b->first)) return false;
-    if (b->last > a->last) a->last = b->last;
-    hark_remove(p, t, i + 1);
-    return true;
-}
-
-static inline void hark_owed_set(
-    struct hark_owed *o, uint32_t peer, uint32_t creator, uint64_t first, uint64_t last)
-{
-    o->peer = peer;
-    o->creator = creator;
-    o->first = first;
-    o->last = last;
-}
-
-HARK_COLD void hark_owed_add_among(struct hark *p, struct hark_table *t, uint32_t peer,
-    uint32_t creator, uint64_t first, uint64_t last)
-{
-    uint32_t i = hark_owed_search(p, t, peer, creator, first);
-    struct hark_owed *o = i > 0 ? (struct hark_owed *)hark_row(p, t, i - 1) : NULL;
-    if (o && hark_owed_reaches(o, peer, creator, first)) {
-        if (last > o->last) o->last = last;
-        i--;
-    } else {
-        hark_owed_set((struct hark_owed *)hark_insert(p, t, i), peer, creator, first, last);
-    }
-    while (hark_owed_join(p, t, i)) {
-    }
-}
-
-/* Records that `peer` is owed an acknowledgement. A row has been reserved. */
-HARK_HOT void hark_owed_add(struct hark *p, struct hark_table *t, uint32_t peer, uint32_t creator,
-    uint64_t first, uint64_t last)
-{
-    if (t->count > 0) {
-        hark_owed_add_among(p, t, peer, creator, first, last);
-        return;
-    }
-    hark_owed_set((struct hark_owed *)hark_insert(p, t, 0), peer, creator, first, last);
-}
-
-/* Returns the number of determinants whose acknowledgement is owed to `peer`. */
-static inline uint64_t hark_owed_count(
-    const struct hark *p, const struct hark_table *t, uint32_t peer)
-{
-    uint64_t n = 0;
-    for (uint32_t i = hark_owed_search(p, t, peer, 0, 0); i < t->count; i++) {
-        const struct hark_owed *o = (const struct hark_owed *)hark_row_of(p, t, i);
-        if (o->peer != peer) break;
-        n += o->last - o->first + 1;
-    }
-    return n;
-}
-
-/* Removes a row; mostly it is the last one. */
-static inline void hark_owed_drop(struct hark *p, struct hark_table *t, uint32_t i)
-{
-    if (i + 1 < t->count) {
-        hark_remove(p, t, i);
-        return;
-    }
-    hark_zero(hark_row(p, t, i), sizeof(struct hark_owed));
-    t->count = i;
-}
-
-/* Writes at most `most` acknowledgements for `peer` and removes them from the table. Returns how
- * many. */
-static inline uint32_t hark_owed_write(
-    struct hark *p, struct hark_table *t, uint32_t peer, uint8_t *b, uint32_t most)
-{
-    uint32_t n = 0;
-    if (t->count == 0) return 0;
-    for (uint32_t i = hark_owed_search(p, t, peer, 0, 0); i < t->count && n < most; n++) {
-        const struct hark_owed *o = (const struct hark_owed *)hark_row_of(p, t, i);
-        uint64_t count = o->last - o->first + 1;
-        if (o->peer != peer) break;
-        if (count > UINT32_MAX) count = UINT32_MAX; /* the creator has stored the rest long ago */
-        hark_put32(b + n * HARK_ACK_BYTES, o->creator);
-        hark_put32(b + n * HARK_ACK_BYTES + 4, (uint32_t)count);
-        hark_put64(b + n * HARK_ACK_BYTES + 8, o->first);
-        hark_owed_drop(p, t, i);
-    }
-    return n;
-}
-
-/* Drops what is owed to `peer`: it was owed to an old incarnation. */
-static inline void hark_owed_forget(struct hark *p, struct hark_table *t, uint32_t peer)
-{
-    uint32_t i = hark_owed_search(p, t, peer, 0, 0);
-    while (i < t->count && ((struct hark_owed *)hark_row(p, t, i))->peer == peer)
-        hark_remove(p, t, i);
 }
 #endif /* HARK_BODIES */
 

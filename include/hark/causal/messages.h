@@ -28,8 +28,7 @@ static inline const uint64_t *hark_scmel_walk(struct hark_scmel *s, struct hark_
         if (w->list != 1 && (log == NULL || (w->list && log->rank == to))) continue;
         *d = w->list == 1 ? &s->own : &log->dets;
         *creator = w->list == 1 ? s->endpoint.me : log->rank;
-        if (!w->open)
-            w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_queue_begin(&(*d)->rows);
+        if (!w->open) w->at = w->list ? hark_dets_loose(p, &s->pool, *d) : hark_dets_begin(*d);
         w->open = 1;
         for (const uint64_t *row; (row = hark_dets_next(p, &s->pool, *d, &w->at)) != NULL;) {
             /* The processes that sent these to me hold them; tickets that a mate kept through a
@@ -59,7 +58,7 @@ static inline bool hark_scmel_carry_list(struct hark_scmel *s, struct hark_dets 
     uint32_t *n)
 {
     const uint32_t bytes = hark_det_bytes(s->k);
-    struct hark_place at = hark_dets_loose(&s->head, &s->pool, d);
+    struct hark_dets_place at = hark_dets_loose(&s->head, &s->pool, d);
     for (const uint64_t *row;
          (row = hark_dets_next(&s->head, &s->pool, d, &at)) != NULL && row[0] <= last;) {
         if (row[0] <= carried || !hark_dets_goes(d, row, to)) continue;
@@ -208,20 +207,24 @@ static inline void hark_scmel_acks(
 
 /* True if there are enough loose determinants for a SPREAD to the next ranks; by default half of
  * the number that fits. It does not divide, because every message passes here. */
-static inline bool hark_scmel_many(const struct hark_scmel *s, uint64_t loose)
+static inline bool hark_scmel_many(uint32_t k, uint64_t loose)
 {
     return HARK_SCMEL_LOOSE ? loose + 1 > HARK_SCMEL_LOOSE
-                            : (loose + 1) * 2 * hark_det_bytes(s->k) > HARK_SCMEL_ROOM;
+                            : (loose + 1) * 2 * hark_det_bytes(k) > HARK_SCMEL_ROOM;
 }
 
 /* Sends loose determinants to the next ranks if they have become many, before a message has to wait
  * for them (I10). */
-static inline void hark_scmel_grown(struct hark_scmel *s)
+HARK_COLD void hark_scmel_grown_much(struct hark_scmel *s)
 {
-    if (!hark_scmel_many(s, s->fresh) || s->awaited) return;
     s->fresh = 0;
-    if (!hark_scmel_many(s, hark_scmel_unstable(&s->head)) || s->endpoint.ranks < 2) return;
+    if (!hark_scmel_many(s->k, hark_scmel_unstable(&s->head)) || s->endpoint.ranks < 2) return;
     s->spread = s->busy = 1;
+}
+
+HARK_HOT void hark_scmel_grown(struct hark_scmel *s, uint32_t k)
+{
+    if (hark_scmel_many(k, s->fresh) && !s->awaited) hark_scmel_grown_much(s);
 }
 
 /* ---- lines 10-18: what comes in -------------------------------------------------------------- */
@@ -265,14 +268,14 @@ static inline void hark_scmel_absorb_all(
         s->ack_peer = h->src + 1;
         s->busy = 1;
     }
-    if (hark_scmel_forwards(s)) hark_scmel_grown(s);
+    if (hark_scmel_forwards(s)) hark_scmel_grown(s, s->k);
 }
 
 /* True if no later determinant names this message, where that of rsn + 1 is lost and later ones are
  * not. */
 HARK_COLD bool hark_scmel_left_over(struct hark_scmel *s, uint32_t src, uint16_t ctx, uint64_t ssn)
 {
-    struct hark_place at = hark_queue_begin(&s->own.rows);
+    struct hark_dets_place at = hark_dets_begin(&s->own);
     for (const uint64_t *row; (row = hark_dets_next(&s->head, &s->pool, &s->own, &at)) != NULL;)
         if (row[0] > s->rsn && hark_det_names(row, src, ctx, ssn)) return false;
     return true;
@@ -477,12 +480,13 @@ HARK_COLD void hark_scmel_next(struct hark_scmel *s, struct hark_effects *fx)
     }
 }
 
-/* Gives a choice the next rsn, which no determinant has yet, and a determinant. */
-HARK_HOT void hark_scmel_record_new(struct hark_scmel *s, uint64_t channel, uint64_t ssn)
+/* Gives a choice the next rsn, which no determinant has yet, and a determinant. `k`: of `s`. */
+HARK_HOT void hark_scmel_record_new(
+    struct hark_scmel *s, uint32_t k, uint64_t channel, uint64_t ssn)
 {
-    hark_dets_append_one(&s->head, &s->pool, &s->own, ++s->rsn, ssn, channel);
+    hark_dets_append_one(&s->head, &s->pool, &s->own, k, ++s->rsn, ssn, channel);
     if (s->own.loose) s->fresh++;
-    hark_scmel_grown(s);
+    hark_scmel_grown(s, k);
 }
 
 /* Gives a choice the next rsn and a determinant. In a replay the choice has one already, or gets a
@@ -492,7 +496,7 @@ static inline void hark_scmel_record_choice(
 {
     struct hark *p = &s->head;
     if (s->rsn >= s->own.top) {
-        hark_scmel_record_new(s, channel, ssn);
+        hark_scmel_record_new(s, s->k, channel, ssn);
         return;
     }
     struct hark_det x = {
@@ -501,7 +505,7 @@ static inline void hark_scmel_record_choice(
     hark_dets_put(p, &s->pool, &s->own, &x, &made);
     hark_scmel_next(s, fx);
     if (s->own.loose) s->fresh++;
-    hark_scmel_grown(s);
+    hark_scmel_grown(s, s->k);
 }
 
 /* Checks a message that the application takes, or (`look`) sees. HARK_OK if the message was handed

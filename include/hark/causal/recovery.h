@@ -46,7 +46,7 @@ static inline void hark_scmel_recovered(struct hark_scmel *s, struct hark_effect
     s->recovering = 0;
     hark_empty(&s->head, &s->pairs);
     s->fresh = (uint32_t)hark_scmel_unstable(&s->head);
-    hark_scmel_grown(s);
+    hark_scmel_grown(s, s->k);
     s->endpoint.offer = s->busy = 1; /* an ASK of the next wave may be held */
     hark_emit(fx, HARK_RECOVERED);
 }
@@ -428,7 +428,7 @@ static inline int hark_scmel_pump_acks(struct hark_scmel *s, struct hark_effects
 static inline void hark_scmel_spread_to(struct hark_scmel *s, uint32_t to, struct hark_effects *fx)
 {
     const uint32_t bytes = hark_det_bytes(s->k), most = (HARK_FRAGMENT - HARK_WIRE_HEAD) / bytes;
-    struct hark_scmel_walk w = {1, 0, {0, 0, 0}};
+    struct hark_scmel_walk w = {1, 0, {0, 0}};
     uint8_t *b = fx->bytes + fx->used + HARK_WIRE_HEAD;
     uint32_t creator, n = 0;
     struct hark_dets *d;

@@ -9,6 +9,7 @@
 
 #include "../parts/member.h"
 #include "determinant.h"
+#include "owed.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,7 +144,7 @@ struct hark_scmel_along { /* 8 bytes of forwarded determinants */
 struct hark_scmel_walk { /* a walk over the determinants for one process: list 0 its own, 1
                             mine, 2.. others' */
     uint32_t list, open;
-    struct hark_place at;
+    struct hark_dets_place at;
 };
 
 struct hark_scmel {

@@ -38,12 +38,12 @@ static inline uint32_t hark_scmel_carry_plain(struct hark_scmel *s, uint64_t car
     struct hark_dets *d = &s->own;
     uint32_t n = 0, left = d->loose;
     if (left == 0 || carried >= s->rsn) return 0;
-    struct hark_place at = hark_dets_loose(&s->head, &s->pool, d);
-    for (const uint64_t *row; left > 0 &&
-                              (row = hark_dets_next(&s->head, &s->pool, d, &at)) != NULL &&
-                              row[0] <= s->rsn;) {
-        if (row[3]) continue; /* its holder */
-        left--;
+    struct hark_dets_place at = d->low.chunk ? d->low : hark_dets_begin(d);
+    for (; left > 0 && at.chunk; hark_dets_pass(&s->head, &s->pool, hark_dets_width(1), &at)) {
+        const uint64_t *row = hark_dets_words(&s->head, &s->pool, at);
+        if (row[0] - 1 >= s->rsn) break; /* or none */
+        if (row[3]) continue;            /* its holder */
+        if (left-- == d->loose) d->low = at;
         if (row[0] <= carried) continue;
         hark_put32(b, s->endpoint.me);
         hark_put64(b + 4, row[2]);
@@ -56,8 +56,8 @@ static inline uint32_t hark_scmel_carry_plain(struct hark_scmel *s, uint64_t car
 }
 
 /* Posts a usual message, as hark_scmel_send.                                              l. 1-9 */
-HARK_FN int hark_scmel_post(
-    struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
+HARK_HOT int hark_scmel_post_as(struct hark *p, const struct hark_posting *m, uint8_t *header,
+    struct hark_posted *posted, const bool plain)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     if (!s->usual || m->to != HARK_PROCESS || (m->ctx && s->groups.count)) return HARK_UNUSUAL;
@@ -65,9 +65,8 @@ HARK_FN int hark_scmel_post(
         (struct hark_scmel_channel *)(void *)hark_channel_find(p, &s->endpoint, m->peer, m->ctx);
     if (c == NULL || m->peer == s->endpoint.me || c->transmitted != c->channel.sent)
         return HARK_UNUSUAL;
-    const bool plain = hark_scmel_plain(s);
     const uint32_t acks_most = s->owed.count < HARK_SCMEL_ACKS ? s->owed.count : HARK_SCMEL_ACKS,
-                   bytes = plain ? hark_det_bytes(1) : hark_det_bytes(s->k);
+                   bytes = hark_det_bytes(plain ? 1 : s->k);
     const uint64_t dets_most = (plain ? s->own.loose : hark_scmel_unstable(p)) * bytes;
     if (dets_most > HARK_SCMEL_ROOM ||
         HARK_SCMEL_HEADER + dets_most + acks_most * HARK_ACK_BYTES > HARK_POSTED_BYTES)
@@ -94,6 +93,14 @@ HARK_FN int hark_scmel_post(
     posted->determinants = n;
     posted->retain = !hark_scmel_unlogged(c);
     return HARK_OK;
+}
+
+HARK_FN int hark_scmel_post(
+    struct hark *p, const struct hark_posting *m, uint8_t *header, struct hark_posted *posted)
+{
+    return hark_scmel_plain((struct hark_scmel *)(void *)p)
+               ? hark_scmel_post_as(p, m, header, posted, true)
+               : hark_scmel_post_as(p, m, header, posted, false);
 }
 
 /* ---- one is received ------------------------------------------------------------------------- */
@@ -129,7 +136,8 @@ static inline void hark_scmel_absorb_plain(
     struct hark *p = &s->head;
     const uint64_t first = hark_get64(b + 20), last = first + dets - 1;
     for (uint64_t rsn = first; dets > 0; dets--, rsn++, b += hark_det_bytes(1))
-        hark_dets_append_one(p, &s->pool, &log->dets, rsn, hark_get64(b + 12), hark_get64(b + 4));
+        hark_dets_append_one(
+            p, &s->pool, &log->dets, 0, rsn, hark_get64(b + 12), hark_get64(b + 4));
     hark_owed_add(p, &s->owed, log->rank, log->rank, first, last);
     if (last > log->acked) log->acked = last;
 }
@@ -142,7 +150,8 @@ static inline void hark_scmel_acks_plain(
     for (; n > 0; n--, b += HARK_ACK_BYTES) {
         const uint64_t first = hark_get64(b + 8);
         if (hark_get32(b) == s->endpoint.me)
-            hark_dets_hold(&s->head, &s->pool, &s->own, first, first + hark_get32(b + 4) - 1, src);
+            hark_dets_hold_one(
+                &s->head, &s->pool, &s->own, first, first + hark_get32(b + 4) - 1, src);
     }
 }
 
@@ -183,32 +192,29 @@ static inline bool hark_scmel_takes(struct hark_scmel *s, struct hark_scmel_chan
 }
 
 /* True if so many determinants make no SPREAD due, see hark_scmel_grown. */
-static inline bool hark_scmel_stays_few(const struct hark_scmel *s, uint32_t dets)
+HARK_HOT bool hark_scmel_stays_few(const struct hark_scmel *s, uint32_t k, uint32_t dets)
 {
-    return !hark_scmel_many(s, (uint64_t)s->fresh + dets + 1) ||
-           !hark_scmel_many(s, hark_scmel_unstable(&s->head) + dets + 1);
+    return !hark_scmel_many(k, (uint64_t)s->fresh + dets + 1) ||
+           !hark_scmel_many(k, hark_scmel_unstable(&s->head) + dets + 1);
 }
 
 /* Receives a usual message, as hark_scmel_message and then hark_scmel_deliver.          l. 10-21 */
-HARK_FN int hark_scmel_receive(
-    struct hark *p, struct hark_bytes header, struct hark_received *received)
+HARK_HOT int hark_scmel_receive_as(struct hark *p, struct hark_bytes header, const bool plain)
 {
     struct hark_scmel *s = (struct hark_scmel *)(void *)p;
     struct hark_scmel_channel *c;
     struct hark_scmel_log *log = NULL;
     struct hark_head h;
-    (void)received;
     if (!s->usual || header.length < HARK_SCMEL_HEADER || hark_head_get(&h, header, p->kind) < 0 ||
         h.type != HARK_APP || h.dst != s->endpoint.me || h.dst_inc != s->endpoint.inc ||
         h.src == s->endpoint.me || (h.ctx && s->groups.count) || s->rsn < s->own.top)
         return HARK_UNUSUAL;
-    const bool plain = hark_scmel_plain(s);
     const uint8_t *b = header.at + HARK_WIRE_HEAD;
     const uint32_t dets = hark_get16(b), acks = hark_get16(b + 2) & ~HARK_SCMEL_WHOLE,
-                   bytes = dets * (plain ? hark_det_bytes(1) : hark_det_bytes(s->k));
+                   k = plain ? 1 : s->k, bytes = dets * hark_det_bytes(k);
     if (hark_get32(b + 4) != s->k ||
         header.length != HARK_SCMEL_HEADER + bytes + acks * HARK_ACK_BYTES ||
-        !hark_scmel_stays_few(s, plain ? 0 : dets))
+        !hark_scmel_stays_few(s, k, plain ? 0 : dets))
         return HARK_UNUSUAL;
     if (plain ? !hark_scmel_takes_plain(s, &c, &h, b + 8, dets, &log)
               : !hark_scmel_takes(s, &c, &h, b + 8, dets))
@@ -225,8 +231,17 @@ HARK_FN int hark_scmel_receive(
         c->accepted = h.src_inc;
         c->from = h.ssn;
     }
-    hark_scmel_record_new(s, hark_det_channel(h.src, h.ctx), h.ssn);
+    hark_scmel_record_new(s, k, hark_det_channel(h.src, h.ctx), h.ssn);
     return HARK_OK;
+}
+
+HARK_FN int hark_scmel_receive(
+    struct hark *p, struct hark_bytes header, struct hark_received *received)
+{
+    (void)received;
+    return hark_scmel_plain((struct hark_scmel *)(void *)p)
+               ? hark_scmel_receive_as(p, header, true)
+               : hark_scmel_receive_as(p, header, false);
 }
 #endif /* HARK_BODIES */
 

@@ -70,7 +70,8 @@ HARK_COLD struct hark_hydee_channel *hark_hydee_add(
     if (hark_ranges_hold(&s->head, hark_hydee_cluster(s), peer))
         c->channel.flags |= HARK_HYDEE_MATE;
     hark_positions_begin(&c->pos);
-    c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width = 2;
+    c->log.width = c->rpp.width = c->recorded.width = c->index.width = c->rpp_index.width =
+        HARK_RUN_WORDS;
     return c;
 }
 

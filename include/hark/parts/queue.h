@@ -48,16 +48,19 @@ struct hark_pool {
 
 #if HARK_BODIES
 
+/* The width of a chunk is known, so its address takes no multiplication, unlike hark_row's. */
 static inline struct hark_chunk *hark_chunk(
     struct hark *p, const struct hark_pool *pool, uint32_t index1)
 {
-    return (struct hark_chunk *)hark_row(p, &pool->chunks, index1 - 1);
+    void *chunks = (uint8_t *)p + (uint64_t)pool->chunks.at * 8;
+    return (struct hark_chunk *)chunks + (index1 - 1);
 }
 
 static inline const struct hark_chunk *hark_chunk_of(
     const struct hark *p, const struct hark_pool *pool, uint32_t index1)
 {
-    return (const struct hark_chunk *)hark_row_of(p, &pool->chunks, index1 - 1);
+    const void *chunks = (const uint8_t *)p + (uint64_t)pool->chunks.at * 8;
+    return (const struct hark_chunk *)chunks + (index1 - 1);
 }
 
 /* Makes room for `more` chunks. HARK_EFULL leaves everything as it was. */
@@ -101,10 +104,11 @@ static inline void hark_chunk_give(struct hark *p, struct hark_pool *pool, uint3
     pool->free_count++;
 }
 
-/* Returns a new zeroed row at the tail; a chunk has been reserved. */
-HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+/* As hark_queue_push, for callers that know the width of the rows. */
+HARK_HOT uint64_t *hark_queue_push_wide(
+    struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint32_t width)
 {
-    if (q->head == 0 || q->fill == hark_queue_per_chunk(q)) {
+    if (q->head == 0 || q->fill == hark_queue_rows[width]) {
         uint32_t i = hark_chunk_take(p, pool);
         if (q->head == 0) {
             q->head = i;
@@ -116,14 +120,28 @@ HARK_HOT uint64_t *hark_queue_push(struct hark *p, struct hark_pool *pool, struc
         q->fill = 0;
     }
     q->count++;
-    return hark_chunk(p, pool, q->tail)->word + q->fill++ * q->width;
+    return hark_chunk(p, pool, q->tail)->word + q->fill++ * width;
 }
 
-HARK_HOT uint64_t *hark_queue_last(
-    struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+/* Returns a new zeroed row at the tail; a chunk has been reserved. */
+static inline uint64_t *hark_queue_push(
+    struct hark *p, struct hark_pool *pool, struct hark_queue *q)
+{
+    return hark_queue_push_wide(p, pool, q, q->width);
+}
+
+/* As hark_queue_last, for callers that know the width of the rows. */
+HARK_HOT uint64_t *hark_queue_last_wide(
+    struct hark *p, struct hark_pool *pool, const struct hark_queue *q, uint32_t width)
 {
     if (q->count == 0) return NULL;
-    return hark_chunk(p, pool, q->tail)->word + (q->fill - 1) * q->width;
+    return hark_chunk(p, pool, q->tail)->word + (q->fill - 1u) * width;
+}
+
+static inline uint64_t *hark_queue_last(
+    struct hark *p, struct hark_pool *pool, const struct hark_queue *q)
+{
+    return hark_queue_last_wide(p, pool, q, q->width);
 }
 
 /* Prefetches the last row, whose chunk is rarely in the cache. */

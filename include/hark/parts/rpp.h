@@ -15,13 +15,15 @@ extern "C" {
 #endif
 #if HARK_BODIES
 
+#define HARK_RUN_WORDS 2u
+
 /* Appends `ssn`, the next ssn of the range, with its phase; a chunk has been reserved. */
 HARK_HOT void hark_runs_add(
     struct hark *p, struct hark_pool *pool, struct hark_queue *q, uint64_t ssn, uint64_t phase)
 {
-    const uint64_t *last = hark_queue_last(p, pool, q);
+    const uint64_t *last = hark_queue_last_wide(p, pool, q, HARK_RUN_WORDS);
     if (last && last[1] == phase) return;
-    uint64_t *row = hark_queue_push(p, pool, q);
+    uint64_t *row = hark_queue_push_wide(p, pool, q, HARK_RUN_WORDS);
     row[0] = ssn;
     row[1] = phase;
 }

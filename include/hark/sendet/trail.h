@@ -29,7 +29,7 @@ struct hark_mark { /* messages first .. last, with the same numbers; 0: not know
 
 static inline void hark_trail_begin(struct hark_trail *t)
 {
-    t->phase.width = t->sent.width = t->recv.width = 2;
+    t->phase.width = t->sent.width = t->recv.width = HARK_RUN_WORDS;
 }
 
 /* Adds message ssn, the next one. An unknown epoch of arrival is 0. */

@@ -41,7 +41,8 @@ HARK_FN int hark_sendet_post(
     hark_head_put(header, &h);
     hark_sendet_carry(s, c, s->phase, c->pos.sent_digest, s->epoch, header + HARK_WIRE_HEAD);
     hark_trail_add(p, &s->pool, &c->log, ssn, s->phase, s->epoch, 0);
-    if (s->flags & HARK_DIGEST) *hark_queue_push(p, &s->pool, &c->pos.digests) = c->pos.sent_digest;
+    if (s->flags & HARK_DIGEST)
+        *hark_queue_push_wide(p, &s->pool, &c->pos.digests, 1) = c->pos.sent_digest;
     const struct hark_posted x = {ssn, c->channel.inc, HARK_SENDET_HEADER, 0, true};
     *posted = x;
     return HARK_OK;
