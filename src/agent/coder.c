@@ -439,6 +439,17 @@ void hark_coder_list(struct agent *a)
         tell_kept(a, &g->table);
 }
 
+/* Another supervisor asks for it again, under other numbers. */
+void hark_coder_give_up(struct agent *a)
+{
+    if (a->coder == NULL) return;
+    hark_rebuild_end_all(a->coder);
+    for (struct hark_generation *g = a->coder->generation, *next; g; g = next) {
+        next = g->next;
+        if (!g->kept) end_generation(a->coder, g, true);
+    }
+}
+
 void hark_coder_close(struct agent *a, bool remove)
 {
     struct hark_coder *c = a->coder;

@@ -169,6 +169,7 @@ void hark_coder_serve(struct agent *a, struct hark_control *m); /* CODE, COMBINE
 void hark_coder_get(struct agent *a, uint32_t rank, uint64_t id, const char *place);
 void hark_coder_undo(struct agent *a, uint32_t rank, uint64_t above);
 void hark_coder_undone(struct agent *a);             /* what was undone is brought to the disk */
+void hark_coder_give_up(struct agent *a);            /* what is being made */
 void hark_coder_close(struct agent *a, bool remove); /* remove: what is still being written too */
 
 /* takeover.c */

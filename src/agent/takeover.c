@@ -79,6 +79,7 @@ bool hark_takeover_adopted(struct agent *a, struct hark_control *m)
     a->job.wait_ms = wait;
     hark_session_free(&a->session);
     give_up_starts(a);
+    hark_coder_give_up(a);
     return true;
 }
 

@@ -169,7 +169,7 @@ void hark_sup_codes_work(struct supervisor *s)
 {
     struct hark_codes *c = s->codes;
     uint32_t together;
-    if (c == NULL || s->o->host_code.hosts == 0 || s->phase == ENDING) return;
+    if (c == NULL || s->o->host_code.hosts == 0 || s->phase == ENDING || s->takes_over) return;
     if (c->failed && hark_lease_now() < c->try_at) return;
     const uint32_t count = choose(s);
     if (count) say_fewer(s, count);
@@ -319,9 +319,9 @@ static void on_listed(struct host *h, struct hark_control *m)
     }
     const uint32_t me = table.me;
     struct hark_generation_of_set *g = hark_sup_code_find(s, table.number, table.run);
-    if (h->was_ready) hark_sup_code_say_drop(h, table.number, table.run);
+    if (hark_sup_host_was_dead(h)) hark_sup_code_say_drop(h, table.number, table.run);
     else if (g == NULL) g = hark_sup_code_add(s, &table);
-    if (h->was_ready || g == NULL || me >= g->table.code.hosts) {
+    if (hark_sup_host_was_dead(h) || g == NULL || me >= g->table.code.hosts) {
         hark_coded_free(&table);
         return;
     }

@@ -44,8 +44,7 @@ void hark_sup_holds(struct host *h, uint32_t rank, uint64_t id, uint32_t whole, 
 {
     struct supervisor *s = h->s;
     if (s->holdings == NULL || rank >= s->o->ranks || h->lost) return;
-    /* What a host that was dead lists may be of checkpoints that were undone meanwhile. */
-    if (!h->ready && (h->was_ready || id > hark_sup_missed(h, rank))) return;
+    if (!h->ready && (hark_sup_host_was_dead(h) || id > hark_sup_missed(h, rank))) return;
     struct hark_holdings *x = &s->holdings[rank];
     if (whole == HARK_HOLDS_GONE) forget(x, id, h);
     if (whole == HARK_HOLDS_UNSHARED) hark_sup_flush_gone(s, rank, id);

@@ -49,6 +49,12 @@ struct host { /* another one than ours, and its agent */
     pid_t launcher;          /* 0: none, or it has ended */
 };
 
+/* It was dead in this run: what it lists may be of checkpoints that were undone meanwhile. */
+static inline bool hark_sup_host_was_dead(const struct host *h)
+{
+    return h->was_ready && !h->adopted;
+}
+
 struct hark_holding {
     uint64_t id;
     struct host *host;

@@ -30,8 +30,6 @@ refused '--supervisor-timeout needs a --protocol that survives failures, found n
 refused '--supervisor-timeout needs --store DIR, which all hosts see: there they find who takes over' "${several[@]}" --host-store /x --supervisor-timeout 1m -- true
 refused '--supervisor-timeout cannot be used with --store-interval: what was begun of that is not taken over' "${several[@]}" --store st --host-store /x \
   --store-interval 1m --supervisor-timeout 1m -- true
-refused '--supervisor-timeout cannot be used with --host-code: what was begun of that is not taken over' -n 3 --hosts a,b,c --store st --host-store /x \
-  --host-code 2+1 --supervisor-timeout 1m -- true
 
 # ---- agents ---------------------------------------------------------------------------------------
 without=' before its agent had come up; a launcher without %h must start the agents of all 2 hosts, as srun does; is %h missing?'

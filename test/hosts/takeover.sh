@@ -1,9 +1,9 @@
 #!/bin/bash
 # `hark run` dies, perhaps with its host, and another one takes its place: processes that live go on, only those go back who must, and
-# each line that they print is there. takeover.sh HARK TALK [ROUNDS [PROTOCOL]]: so many times more it dies at a random moment, up to four
-# times in a row.
+# each line that they print is there. takeover.sh HARK TALK [ROUNDS [PROTOCOL [OPTIONS]]]: so many times more it dies at a random moment, up
+# to four times in a row, and has these options then.
 set -u
-hark=$(readlink -f "$1") talk=$(readlink -f "$2") rounds=${3:-0} protocol=${4:-hydee}
+hark=$(readlink -f "$1") talk=$(readlink -f "$2") rounds=${3:-0} protocol=${4:-hydee} options=${5:-}
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
 hosts_enter "$@"
@@ -134,6 +134,25 @@ done
 ends_right 'again and again'
 is 'again and again: nobody goes back' '3 ' "$(grep -c 'ranks 0-5 of the run before live' err) $(went_back)"
 
+# Who takes over knows what hosts have on their disks: one of them dies before another checkpoint is taken.
+newest() { ls "$HARK_HOSTS"/h*/local/hark/*/r4 2>/dev/null | grep '^[0-9]' | sort -n | tail -n 1; }
+several() { [ "$(newest)" -ge 2 ] 2>/dev/null; } # the first has been decided then
+for kept in '--host-copies 2' '--host-code 2+1'; do
+  begin --host-store /local/hark $kept
+  runs "$kept" $((every / 10 * 6 - 6)) # all wait at a gate
+  holds "$kept: there are checkpoints" until_true 20 several
+  dies h4
+  takes h1 --resume --host-store /local/hark $kept
+  holds "$kept: it takes over" until_true 20 says '^hark: ranks 0-5 of the run before live, and go on with this one$'
+  power_cut h3
+  holds "$kept: a host dies" until_true 20 says '^hark: host h3 died'
+  ends_right "$kept"
+  is "$kept: who goes back" '4 5' "$(went_back)"
+  holds "$kept: to a checkpoint" says 'cluster 2 (ranks 4-5) goes back to checkpoint [1-9]'
+  power_on h3
+  clean h1 h2
+done
+
 begin # one of its hosts can not be reached then: what is there ends when it is
 runs 'one is cut off'
 dies h4
@@ -213,14 +232,14 @@ clean h1 h2 h3 h4
 
 for ((round = 1; round <= rounds; round++)); do
   host=h4
-  begin
+  begin $options
   opens ....
   for ((death = RANDOM % 4 + 1; death > 0; death--)); do
     sleep "0.$((RANDOM % 7 + 2))" # the moment is to be any
     kill -0 $run 2>/dev/null || break
     dies $host
     host=h$((RANDOM % 4 + 1))
-    if [ $((RANDOM % 3)) = 0 ]; then takes $host --resume --kill $((RANDOM % 6))@$((RANDOM % 3000)); else takes $host --resume; fi
+    if [ $((RANDOM % 3)) = 0 ]; then takes $host --resume $options --kill $((RANDOM % 6))@$((RANDOM % 3000)); else takes $host --resume $options; fi
   done
   ends_right "round $round"
 done
