@@ -359,9 +359,6 @@ static int suits(struct run_arguments *a)
     if (a->o.store == NULL && a->o.host_store == NULL && hark_service_survives(a->o.protocol))
         return bad("several hosts need --host-store DIR, on the disk of each, or --store DIR, "
                    "which all of them see");
-    if (a->o.supervisor_timeout_ms && a->o.store_interval_ms)
-        return bad("--supervisor-timeout cannot be used with --store-interval: what was begun of "
-                   "that is not taken over");
     if (a->o.supervisor_timeout_ms && !hark_service_survives(a->o.protocol))
         return bad("--supervisor-timeout needs a --protocol that survives failures, found %s",
             a->o.protocol->name);

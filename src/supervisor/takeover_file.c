@@ -7,6 +7,7 @@
  *     secret HEX             with which processes of different hosts do
  *     number N               so many have taken over before it
  *     frames TEXT            what both ends of a message must have alike
+ *     images HEX             a digest of where agents keep images
  *     session HEX N HOST     an agent that serves it, on the N-th of its hosts, from 0
  *
  * Only its owner can read it: who can read the store can read the memory of the job anyway.
@@ -22,7 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RUNS 200u /* more do not take over: rounds of copies have an end */
+#define DIGEST 16u
+#define RUNS   200u /* more do not take over: rounds of copies have an end */
 
 struct left { /* by the one before */
     char name[HARK_HOST_NAME];
@@ -35,6 +37,7 @@ struct hark_takeover {
     uint32_t count, number;
     bool keyed, secret, begun;
     bool other_frames; /* they do not understand ours */
+    bool other_images; /* they keep images elsewhere */
     bool settled;      /* who of the run before has not come is not waited for any more */
 };
 
@@ -79,6 +82,24 @@ static bool same_frames(const struct supervisor *s, const char *theirs)
     return same;
 }
 
+static void digest_images(const struct supervisor *s, uint8_t digest[DIGEST])
+{
+    const char *there = s->o->host_store ? s->o->host_store : "";
+    const uint8_t shared = s->o->store_interval_ms != 0;
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, DIGEST);
+    crypto_generichash_update(&state, &shared, 1);
+    crypto_generichash_update(&state, (const uint8_t *)there, strlen(there));
+    crypto_generichash_final(&state, digest, DIGEST);
+}
+
+static bool same_images(const struct supervisor *s, const char *theirs)
+{
+    uint8_t ours[DIGEST], digest[DIGEST];
+    digest_images(s, ours);
+    return read_hex(theirs, digest, sizeof digest) && memcmp(ours, digest, sizeof digest) == 0;
+}
+
 static bool read_line(struct supervisor *s, char *line)
 {
     struct hark_takeover *h = s->takeover;
@@ -87,6 +108,7 @@ static bool read_line(struct supervisor *s, char *line)
     if (strncmp(line, "key ", 4) == 0)
         h->keyed = read_hex(line + 4, s->agent_key, sizeof s->agent_key);
     if (strncmp(line, "frames ", 7) == 0) h->other_frames = !same_frames(s, line + 7);
+    if (strncmp(line, "images ", 7) == 0) h->other_images = !same_images(s, line + 7);
     if (strncmp(line, "number ", 7) == 0) h->number = (uint32_t)strtoul(line + 7, NULL, 10);
     if (strncmp(line, "secret ", 7) == 0) h->secret = read_hex(line + 7, s->key, sizeof s->key);
     return true;
@@ -138,6 +160,11 @@ bool hark_sup_takeover_open(struct supervisor *s)
                      "processes are not taken over");
         s->takeover->count = 0;
     }
+    if (ok && s->takeover->count && s->takeover->other_images) {
+        hark_sup_say("--host-store, or whether there is a --store-interval, is not as in the run "
+                     "before, so its processes are not taken over");
+        s->takeover->count = 0;
+    }
     if (!ok) hark_sup_say("no memory for the hosts of the run before");
     return ok;
 }
@@ -179,10 +206,13 @@ static void put_session(FILE *f, uint64_t session, uint32_t host, const char *na
 static void put_all(const struct supervisor *s, FILE *f)
 {
     const struct hark_takeover *h = s->takeover;
+    uint8_t images[DIGEST];
+    digest_images(s, images);
     fputs("hark takeover 1\n", f);
     (void)hark_sup_addresses(s, f);
     fprintf(f, "number %" PRIu32 "\nframes ", h->number);
     put_frames(s, f);
+    put_hex(f, "images", images, sizeof images);
     put_hex(f, "key", s->agent_key, sizeof s->agent_key);
     put_hex(f, "secret", s->key, sizeof s->key);
     for (uint32_t i = 0; h->begun && i < s->o->hosts; i++)

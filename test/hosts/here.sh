@@ -28,8 +28,6 @@ refused '--supervisor-timeout: expected a time from 1s to 24h such as 10m, found
 refused '--supervisor-timeout needs hosts: --hostfile FILE, --hosts LIST, or a Slurm allocation of several nodes' --supervisor-timeout 1m --store st -- true
 refused '--supervisor-timeout needs a --protocol that survives failures, found none' "${several[@]}" --protocol none --store st --supervisor-timeout 1m -- true
 refused '--supervisor-timeout needs --store DIR, which all hosts see: there they find who takes over' "${several[@]}" --host-store /x --supervisor-timeout 1m -- true
-refused '--supervisor-timeout cannot be used with --store-interval: what was begun of that is not taken over' "${several[@]}" --store st --host-store /x \
-  --store-interval 1m --supervisor-timeout 1m -- true
 
 # ---- agents ---------------------------------------------------------------------------------------
 without=' before its agent had come up; a launcher without %h must start the agents of all 2 hosts, as srun does; is %h missing?'

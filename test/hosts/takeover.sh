@@ -153,6 +153,29 @@ for kept in '--host-copies 2' '--host-code 2+1'; do
   clean h1 h2
 done
 
+# Of the shared store too: an image that was on the dead host only is there. If the last one is not, all go back to those that are.
+with_shared='--host-store /local/hark --host-copies 1 --store-interval 100ms'
+begin $with_shared
+runs 'shared' $((every / 10 * 6 - 6))
+holds 'shared: sets are there' until_true 20 sh -c "ls $shared/store/flushed/r0 | grep '^[0-9]'"
+dies h4
+takes h2 --resume $with_shared
+holds 'shared: it takes over' until_true 20 says '^hark: ranks 0-5 of the run before live, and go on with this one$'
+power_cut h3
+holds 'shared: they go back' until_true 20 says "cluster 2 (ranks 4-5) goes back to checkpoint [1-9]\|^hark: all ranks go back to what was in $shared/store at "
+ends_right 'shared'
+power_on h3
+clean h1 h2
+
+begin --host-store /local/hark
+runs 'other disks'
+dies h4
+for h in h1 h2 h3; do holds "other disks: processes of $h are stopped" until_true 20 stopped $h; done
+takes h1 --resume --host-store /local/hark --store-interval 1m
+ends_right 'other disks'
+holds 'other disks: it is said' says '^hark: --host-store, or whether there is a --store-interval, is not as in the run before, so its processes are not taken over$'
+clean h1 h2 h3
+
 begin # one of its hosts can not be reached then: what is there ends when it is
 runs 'one is cut off'
 dies h4
