@@ -7,6 +7,7 @@
  */
 #include "internal.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,12 @@ struct hark_wave_waiting { /* a checkpoint that is decided when all its copies a
     struct hark_wave_waiting *next;
     struct child *said; /* by whom */
     struct hark_fact fact;
-    uint64_t asked;  /* hark_lease_now() */
-    uint32_t rounds; /* how often copies were asked for */
+    uint64_t asked;               /* hark_lease_now() */
+    uint32_t rounds;              /* how often copies were asked for */
+    uint32_t rank;                /* of the one that was asked for last: */
+    const struct host *from, *to; /* NULL: none was */
 };
+#define SAID_AFTER 2u /* rounds: then it is said that a copy does not come */
 
 /* ---- who has what ---------------------------------------------------------------------------- */
 
@@ -214,8 +218,7 @@ static uint32_t needed(struct supervisor *s)
 }
 
 /* Asks for as many copies of its image as are missing. */
-static void ask(
-    struct supervisor *s, const struct hark_wave_waiting *w, uint32_t rank, uint32_t *kin)
+static void ask(struct supervisor *s, struct hark_wave_waiting *w, uint32_t rank, uint32_t *kin)
 {
     struct host *from = NULL;
     const uint32_t have = copies_of(s, rank, w->fact.id, &from), want = needed(s);
@@ -227,6 +230,9 @@ static void ask(
             hark_holders_next(&s->holders, s->child[rank].host->number, n == have ? w->rounds : 0);
         if (to == HARK_HOLDERS_NONE) return;
         s->holders.flags[to] |= HARK_HOLDERS_HAS;
+        w->from = from;
+        w->to = &s->host[to];
+        w->rank = rank;
         struct hark_control m;
         hark_control_begin(&m, HARK_A_COPY);
         hark_control_put32(&m, rank);
@@ -248,7 +254,7 @@ static bool lacks(struct supervisor *s, const struct hark_wave_waiting *w)
     return false;
 }
 
-static void ask_all(struct supervisor *s, const struct hark_wave_waiting *w)
+static void ask_all(struct supervisor *s, struct hark_wave_waiting *w)
 {
     const uint32_t want = needed(s);
     uint32_t kin = UINT32_MAX;
@@ -296,6 +302,7 @@ bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fac
         *fact = w->fact;
         *at = w->next;
         free(w);
+        if (s->waves == NULL) s->waits_said = false;
         return true;
     }
     s->waves_due = false;
@@ -320,6 +327,20 @@ void hark_sup_waves_drop(struct supervisor *s, const uint8_t *member)
     }
 }
 
+/* Hosts that both live, and do not reach each other: the program may not notice, and takes no
+ * checkpoint any more. */
+static void say_waits(struct supervisor *s, const struct hark_wave_waiting *w, uint64_t patience)
+{
+    if (s->waits_said || w->rounds < SAID_AFTER || w->from == NULL ||
+        copies_of(s, w->rank, w->fact.id, NULL) >= needed(s))
+        return;
+    s->waits_said = true;
+    hark_sup_say("host %s: a copy of checkpoint %" PRIu64
+                 " of rank %u has not come from there to host %s in %.0f s; checkpoints wait for "
+                 "it",
+        w->from->name, w->fact.id, w->rank, w->to->name, (double)(w->rounds * patience) / 1e9);
+}
+
 void hark_sup_waves_look(struct supervisor *s)
 {
     const uint64_t now = hark_lease_now(), patience = s->o->host_timeout_ms * UINT64_C(1000000);
@@ -327,6 +348,7 @@ void hark_sup_waves_look(struct supervisor *s)
         if (now - w->asked < patience) continue;
         w->asked = now;
         w->rounds++;
+        say_waits(s, w, patience);
         ask_all(s, w);
         s->waves_due = true; /* perhaps nobody can have one any more */
     }

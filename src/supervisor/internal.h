@@ -240,6 +240,7 @@ struct supervisor {
     struct hark_wave_waiting *waves;   /* that wait for copies, in the order in which they were said
                                         */
     bool waves_due;                    /* one of them may wait no more */
+    bool waits_said;                   /* that a copy does not come; until none of them waits */
     struct hark_takeover *takeover;    /* NULL: none can take our place */
     bool takes_over; /* agents of the run before say what lives, and it is not ours yet */
     uint64_t run;    /* as agents know us */

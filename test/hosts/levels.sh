@@ -182,6 +182,21 @@ resume 0 --protocol coordinated --spares 2 --host-copies 4 --stall-limit 30s
 status=$?
 is 'not heard: resumed' "0 $(cat right)" "$status $(cat out)"
 
+# Copies that all hosts are to have, and two do not reach each other: the program goes on, and it is said that there are no checkpoints.
+ends_at=$steps steps=1000000
+begin 'h1 slots=2\nh2 slots=2\nh[3-4]\n' --spares 2 --host-copies 4
+holds 'no copy: it runs' until_true 20 second
+wall h2 h3
+holds 'no copy: it is said' until_true 40 says '^hark: host h[1-4]: a copy of checkpoint [0-9]* of rank [0-3] has not come from there to host h[23] in [0-9]* s; checkpoints wait for it$'
+before=$(last 2 h3)
+wall_down h2 h3
+more() { [ "$(last 2 h3)" -gt $((before + 1)) ] 2>/dev/null; }
+holds 'no copy: not any more' until_true 40 more
+is 'no copy: it is said once' 1 "$(grep -c 'has not come from there' err)"
+on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
+wait $run
+steps=$ends_at
+
 # What can not be resumed leaves nothing on the hosts' disks.
 for h in h1 h2; do power_on $h; done
 on_two() { # the host store; program: of two processes
