@@ -36,8 +36,23 @@ is 'a job: the answer' "$(cat right)" "$(cat "$shared/plain.out")"
 nothing_left() { [ -z "$(left h2; left h3; left h4)" ]; }
 holds 'a job: nothing is left' until_true 20 nothing_left
 
-# Without --no-kill Slurm itself ends a job that loses a node.
 "$hark" run -n 6 -- "$examples/heat2d" 256 6000 >right6000 2>/dev/null
+# `hark run` dies, and not its script: the agents that srun has started wait for who takes over.
+cat >"$shared/taken.sh" <<END
+#!/bin/bash
+go() { exec $hark run -n 6 --store $shared/taken.store --interval 50ms --host-timeout 2s --supervisor-timeout 60s "\$@" -- $examples/heat2d 256 6000; }
+go & pid=\$!
+until ls $shared/taken.store/r5 2>/dev/null | grep -q '^[2-9]'; do sleep 0.1; done
+kill -9 \$pid; wait \$pid 2>/dev/null
+go --resume
+END
+on h1 sbatch --quiet -N3 --ntasks-per-node=2 -J taken -o "$shared/taken.out" -e "$shared/taken.err" "$shared/taken.sh"
+holds 'taken over: the job ends' until_true 90 over taken
+is 'taken over: the answer' "$(cat right6000)" "$(cat "$shared/taken.out")"
+holds 'taken over: nobody goes back' says taken '^hark: ranks 0-5 of the run before live, and go on with this one$'
+holds 'taken over: nothing is left' until_true 20 nothing_left
+
+# Without --no-kill Slurm itself ends a job that loses a node.
 STEPS=6000 submit kept --no-kill --
 holds 'no-kill: images are on two hosts' until_true 60 images 4 2
 power_cut h4
