@@ -27,6 +27,20 @@ int hark_driver_trim(struct hark_driver *d, const struct hark_name *name)
     return HARK_D_OK;
 }
 
+/* In the place of entries for the usual message that there are not, or not any more. */
+static int not_posted(
+    struct hark *p, const struct hark_posting *message, uint8_t *header, struct hark_posted *posted)
+{
+    (void)p, (void)message, (void)header, (void)posted;
+    return HARK_UNUSUAL;
+}
+
+static int not_received(struct hark *p, struct hark_bytes header, struct hark_received *received)
+{
+    (void)p, (void)header, (void)received;
+    return HARK_UNUSUAL;
+}
+
 static int perform_store(struct hark_driver *d, const struct hark_effect *x)
 {
     switch (x->type) {
@@ -79,7 +93,7 @@ static inline int perform(
     case HARK_COMBINE: return hark_driver_combine(d, &x->u.combine.name, x->u.combine.part);
     case HARK_ROLLBACK:
         d->gone = true;
-        d->post = NULL;
+        d->post = not_posted;
         d->awaited = NULL;
         d->hooks.rollback(d->hooks.self, x->u.checkpoint.id);
         return HARK_D_EGONE;
@@ -266,10 +280,9 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->log_spills = c->log.spill != NULL;
     d->figures = c->figures ? c->figures : &d->own;
     d->causal = c->protocol->unstable != NULL;
-    if (c->hooks.observe == NULL) {
-        d->post = c->protocol->post;
-        d->receive = c->protocol->receive;
-    }
+    const bool usual = c->hooks.observe == NULL;
+    d->post = usual && c->protocol->post ? c->protocol->post : not_posted;
+    d->receive = usual && c->protocol->receive ? c->protocol->receive : not_received;
     d->fx.room = 64;
     d->fx.spare = ENVELOPE;
     d->fx.bytes_room = 65536 + HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * ENVELOPE;
@@ -527,13 +540,13 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
 
 void hark_driver_await(struct hark_driver *d, struct hark_awaited *awaited)
 {
-    d->awaited = d->receive && !d->gone ? awaited : NULL;
+    d->awaited = d->gone ? NULL : awaited;
 }
 
 int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited)
 {
     if (d->gone) return HARK_D_EGONE;
-    if (d->receive) d->awaited = awaited;
+    d->awaited = awaited;
     int status = poll_now(d);
     d->awaited = NULL;
     return status;

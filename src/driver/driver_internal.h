@@ -92,8 +92,8 @@ struct hark_driver {
     struct placing *placings;
     bool gone, lends, digest, polling;
     bool causal; /* deliveries have determinants */
-    /* The protocol's entries for the usual message, and the receive that waits for one; NULL: none,
-     * or somebody looks on. */
+    /* The protocol's entries for the usual message, or what refuses them all; and the receive that
+     * waits for one; NULL: none. */
     int (*post)(struct hark *p, const struct hark_posting *message, uint8_t *header,
         struct hark_posted *posted);
     int (*receive)(struct hark *p, struct hark_bytes header, struct hark_received *received);

@@ -138,8 +138,7 @@ HARK_COLD int post_later(struct hark_driver *d, const struct hark_posting *m,
 HARK_HOT int send_usual(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t tag,
     const void *payload, uint64_t length, uint32_t *left)
 {
-    if (d->post == NULL || d->waiting_count | d->polling || to == d->me || length >= LENT_PAYLOAD)
-        return NOT_USUAL;
+    if (d->waiting_count | d->polling || to == d->me || length >= LENT_PAYLOAD) return NOT_USUAL;
     struct hark_posted posted;
     const struct hark_posting m = {.peer = to,
         .ctx = ctx,

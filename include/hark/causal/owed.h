@@ -139,12 +139,14 @@ static inline void hark_owed_drop(struct hark *p, struct hark_table *t, uint32_t
 
 /* Writes at most `most` acknowledgements for `peer` and removes them from the table. Returns how
  * many. */
-static inline uint32_t hark_owed_write(
+HARK_HOT uint32_t hark_owed_write(
     struct hark *p, struct hark_table *t, uint32_t peer, uint8_t *b, uint32_t most)
 {
     uint32_t n = 0;
     if (t->count == 0) return 0;
-    for (uint32_t i = hark_owed_search(p, t, peer, 0, 0); i < t->count && n < most; n++) {
+    const bool only = t->count == 1 && hark_owed_at(p, t, 0)->peer == peer; /* the usual case */
+    for (uint32_t i = only ? 0 : hark_owed_search(p, t, peer, 0, 0); i < t->count && n < most;
+         n++) {
         const struct hark_owed *o = hark_owed_of(p, t, i);
         uint64_t count = o->last - o->first + 1;
         if (o->peer != peer) break;

@@ -32,18 +32,20 @@ static inline bool hark_scmel_plain(const struct hark_scmel *s)
 /* ---- one is posted --------------------------------------------------------------------------- */
 
 /* Writes the loose determinants with rsn > `carried`, as hark_scmel_carry where determinants are
- * plain. Returns how many. */
-static inline uint32_t hark_scmel_carry_plain(struct hark_scmel *s, uint64_t carried, uint8_t *b)
+ * plain. Returns where they end. */
+HARK_HOT uint8_t *hark_scmel_carry_plain(
+    struct hark_scmel *s, uint64_t carried, uint8_t *b, uint32_t *number)
 {
     struct hark_dets *d = &s->own;
     uint32_t n = 0, left = d->loose;
-    if (left == 0 || carried >= s->rsn) return 0;
+    *number = 0;
+    if (left == 0 || carried >= s->rsn) return b;
     struct hark_dets_place at = d->low.chunk ? d->low : hark_dets_begin(d);
     for (; left > 0 && at.chunk; hark_dets_pass(&s->head, &s->pool, hark_dets_width(1), &at)) {
         const uint64_t *row = hark_dets_words(&s->head, &s->pool, at);
         if (row[0] - 1 >= s->rsn) break; /* or none */
         if (row[3]) continue;            /* its holder */
-        if (left-- == d->loose) d->low = at;
+        left--;
         if (row[0] <= carried) continue;
         hark_put32(b, s->endpoint.me);
         hark_put64(b + 4, row[2]);
@@ -52,7 +54,8 @@ static inline uint32_t hark_scmel_carry_plain(struct hark_scmel *s, uint64_t car
         b += hark_det_bytes(1);
         n++;
     }
-    return n;
+    *number = n;
+    return b;
 }
 
 /* Posts a usual message, as hark_scmel_send.                                              l. 1-9 */
@@ -73,9 +76,12 @@ HARK_HOT int hark_scmel_post_as(struct hark *p, const struct hark_posting *m, ui
         return HARK_UNUSUAL;
     uint8_t *b = header + HARK_SCMEL_HEADER;
     uint32_t n;
-    if (plain) n = hark_scmel_carry_plain(s, c->carried, b);
-    else hark_scmel_carry(s, m->peer, c->carried, b, HARK_SCMEL_ROOM, &n);
-    b += n * bytes;
+    if (plain) {
+        b = hark_scmel_carry_plain(s, c->carried, b, &n);
+    } else {
+        hark_scmel_carry(s, m->peer, c->carried, b, HARK_SCMEL_ROOM, &n);
+        b += n * bytes;
+    }
     const uint32_t acks = hark_owed_write(p, &s->owed, m->peer, b, HARK_SCMEL_ACKS);
     c->carried = s->published_rsn = s->rsn;
     const uint64_t ssn = ++c->channel.sent;
@@ -89,7 +95,7 @@ HARK_HOT int hark_scmel_post_as(struct hark *p, const struct hark_posting *m, ui
     hark_put32(header + HARK_WIRE_HEAD + 4, s->k);
     posted->ssn = ssn;
     posted->inc = c->channel.inc;
-    posted->header_length = HARK_SCMEL_HEADER + n * bytes + acks * HARK_ACK_BYTES;
+    posted->header_length = (uint32_t)(b - header) + acks * HARK_ACK_BYTES;
     posted->determinants = n;
     posted->retain = !hark_scmel_unlogged(c);
     return HARK_OK;
@@ -146,7 +152,7 @@ static inline void hark_scmel_absorb_plain(
 static inline void hark_scmel_acks_plain(
     struct hark_scmel *s, uint32_t src, const uint8_t *b, uint32_t n)
 {
-    if (n && s->awaited) s->awaited--;
+    if (s->awaited && n) s->awaited--;
     for (; n > 0; n--, b += HARK_ACK_BYTES) {
         const uint64_t first = hark_get64(b + 8);
         if (hark_get32(b) == s->endpoint.me)
