@@ -37,6 +37,7 @@ static void add(struct hosted *h, struct kept_bytes *b, const void *at, size_t l
 
 static void take_out(struct kept_bytes *b, size_t at, size_t length)
 {
+    if (length == 0) return; /* and there may be no memory yet */
     memmove(b->at + at, b->at + at + length, b->length - at - length);
     b->length -= length;
 }
