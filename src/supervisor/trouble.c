@@ -11,7 +11,8 @@ static bool is_troubled(const struct supervisor *s)
     return any;
 }
 
-/* What is over and comes back, as on a disk that is nearly full, is said once in this time. */
+/* A trouble that is over and comes back, as on a disk that is nearly full, is said once in this
+ * time. */
 static const uint64_t SAID_FOR = UINT64_C(60) * 1000 * 1000 * 1000; /* ns */
 
 void hark_sup_trouble(struct supervisor *s, struct child *whose, const char *line)

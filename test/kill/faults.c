@@ -130,6 +130,18 @@ static int run_on_a_disk(void *argument)
     return 99;
 }
 
+/* The store is on a tmpfs of 700 KiB that only this run sees. Returns when the run has ended. */
+static void run_where_it_is_full(struct run *r, const char *const words[])
+{
+    struct on_a_disk x = {.bytes = 700u << 10};
+    snprintf(x.path, sizeof x.path, "%s/s", r->place);
+    assert_int_equal(mkdir(x.path, 0700), 0);
+    x.argv = command(r, words);
+    run_start_main(r, run_on_a_disk, &x);
+    run_end(r);
+    if (r->status == 77) skip();
+}
+
 /* ENOSPC from a tmpfs of 700 KiB that only this run sees: the first images fit, then somebody takes
  * the rest. */
 static void a_full_store(void **state)
@@ -137,15 +149,9 @@ static void a_full_store(void **state)
     struct run *r = *state;
     EACH_PROTOCOL
     {
-        struct on_a_disk x = {.bytes = 700u << 10};
-        snprintf(x.path, sizeof x.path, "%s/s", r->place);
-        assert_int_equal(mkdir(x.path, 0700), 0);
-        x.argv = command(
+        run_where_it_is_full(
             r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s", "--json",
                    "@/json", "--", HARK_LAP, "20", "0:10:fill=@/s/filler", "1:15:die=9", NULL});
-        run_start_main(r, run_on_a_disk, &x);
-        run_end(r);
-        if (r->status == 77) skip();
         assert_int_equal(r->status, 0);
         expect_answer(r, 20);
         run_expect_err(
@@ -162,14 +168,8 @@ static void a_full_store_and_nothing_to_go_back_to(void **state)
     struct run *r = *state;
     EACH_PROTOCOL
     {
-        struct on_a_disk x = {.bytes = 700u << 10};
-        snprintf(x.path, sizeof x.path, "%s/s", r->place);
-        assert_int_equal(mkdir(x.path, 0700), 0);
-        x.argv = command(r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s",
-                                "--", HARK_LAP, "9", "0:1:fill=@/s/filler", "1:5:die=9", NULL});
-        run_start_main(r, run_on_a_disk, &x);
-        run_end(r);
-        if (r->status == 77) skip();
+        run_where_it_is_full(r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s",
+                                    "--", HARK_LAP, "9", "0:1:fill=@/s/filler", "1:5:die=9", NULL});
         assert_int_equal(r->status, 0); /* the beginning is always there while nothing was trimmed
                                          */
         expect_answer(r, 9);
@@ -178,22 +178,16 @@ static void a_full_store_and_nothing_to_go_back_to(void **state)
     }
 }
 
-/* What is over and comes back is said once a minute, not with each image. */
+/* A trouble that is over and comes back is said once a minute, not with each image. */
 static void a_store_that_is_full_now_and_then(void **state)
 {
     struct run *r = *state;
     EACH_PROTOCOL
     {
-        struct on_a_disk x = {.bytes = 700u << 10};
-        snprintf(x.path, sizeof x.path, "%s/s", r->place);
-        assert_int_equal(mkdir(x.path, 0700), 0);
-        x.argv = command(
+        run_where_it_is_full(
             r, (const char *const[]){"--protocol", protocols[p], "--store", "@/s", "--", HARK_LAP,
                    "40", "0:5:fill=@/s/filler", "0:10:free=@/s/filler", "0:20:fill=@/s/filler",
                    "0:25:free=@/s/filler", "0:35:fill=@/s/filler", NULL});
-        run_start_main(r, run_on_a_disk, &x);
-        run_end(r);
-        if (r->status == 77) skip();
         assert_int_equal(r->status, 0);
         expect_answer(r, 40);
         run_expect_err(r, ": No space left on device; ");
