@@ -1,9 +1,9 @@
 #!/bin/bash
 # Checkpoints that a code over sets of hosts protects, on pretend hosts: as many hosts lose power at once as it survives, one after the
 # other, and what the others have is damaged.
-# codes.sh HARK EXAMPLES
+# codes.sh HARK PACED_HEAT2D
 set -u
-hark=$(readlink -f "$1") examples=$(readlink -f "$2")
+hark=$(readlink -f "$1") heat2d=$(readlink -f "$2")
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
 hosts_enter "$@"
@@ -14,19 +14,21 @@ hosts_begin 5 2>err
 is 'five hosts begin' 0 $?
 [ $failed = 0 ] || finish || exit
 shared=$HARK_HOSTS/shared steps=2500
-"$hark" run -n 4 -- "$examples/heat2d" 256 $steps >right 2>/dev/null
+"$hark" run -n 4 -- "$heat2d" 256 $steps >right 2>/dev/null
 is 'the answer here' 1 "$(grep -c digest right)"
 
 begin() { # lines of the hostfile; options: a run of four processes begins on h1; its output is in out
   local h
   for h in h1 h2 h3 h4 h5; do power_on $h; done
   rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark out err
+  pace "$shared/pace"
   printf "$1" >"$shared/hosts"; shift
   on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --host-store /local/hark \
-    --interval 50ms --host-timeout 1s "$@" -- "$examples/heat2d" 256 $steps >out 2>err </dev/null &
+    --interval 50ms --host-timeout 1s "$@" -- "$heat2d" 256 $steps >out 2>err </dev/null &
   run=$!
 }
 ends_right() { # what: the run ends with the right answer
+  lets_go
   wait $run
   is "$1: status" 0 $?
   is "$1: answer" "$(cat right)" "$(cat out)"
@@ -52,8 +54,8 @@ spoil() { # HOST NAME: these files of all generations there are damaged
 }
 # All go back, and what the dead host had is computed.
 begin 'h[1-4] slots=1\n' --host-code 3+1 --protocol coordinated
-holds 'a host dies: it runs' until_true 20 decided h3 2
-holds 'a host dies: parity is a third of an image' until_true 10 a_third
+holds 'a host dies: it runs' until_true 20 goes_on decided h3 2
+holds 'a host dies: parity is a third of an image' until_true 10 goes_on a_third
 power_cut h3
 ends_right 'a host dies'
 holds 'a host dies: its image is rebuilt' says 'host h[124]: checkpoint [0-9]* of rank 2 was rebuilt from its code'
@@ -61,11 +63,11 @@ holds 'a host dies: three are left' says '3 hosts live: checkpoints are coded 2+
 
 # Each cluster for itself; a spare host takes the place of the first that dies, and is in the set then.
 begin 'h[1-4] slots=1\nh5\n' --host-code 3+1 --spares 1
-holds 'one after the other: it runs' until_true 20 decided h3 2 4
+holds 'one after the other: it runs' until_true 20 goes_on decided h3 2 4
 power_cut h3
-holds 'one after the other: the spare one is in the set' until_true 20 decided h5 2
+holds 'one after the other: the spare one is in the set' until_true 20 goes_on decided h5 2
 before=$(newest h5)
-holds 'one after the other: and again' until_true 20 past h5 $((before + 1))
+holds 'one after the other: and again' until_true 20 goes_on past h5 $((before + 1))
 power_cut h5
 ends_right 'one after the other'
 is 'one after the other: two clusters went back' 2 "$(grep -c '^hark: recovered in .*: rank 2 went back' err)"
@@ -74,13 +76,13 @@ if [ -n "$("$hark" run --host-code 3+2 -- true 2>&1 | grep 'without isa-l')" ]; 
   echo '# without isa-l no code survives two hosts'
 else
   begin 'h[1-2] slots=1\nh3 slots=2\nh[4-5]\n' --host-code 3+2 --spares 2
-  holds 'two at once: it runs' until_true 20 decided h3 3 4
+  holds 'two at once: it runs' until_true 20 goes_on decided h3 3 4
   power_cut h2; power_cut h3
   ends_right 'two at once'
   is 'two at once: three images are rebuilt' 3 "$(grep -c 'was rebuilt from its code' err)"
 
   begin 'h[1-4] slots=1\nh5\n' --host-code 3+2 --spares 1
-  holds 'a damaged part: it runs' until_true 20 decided h3 2 4
+  holds 'a damaged part: it runs' until_true 20 goes_on decided h3 2 4
   power_cut h3 # from then on no other generation is made until its death is found out
   spoil h2 'r1/*'
   ends_right 'a damaged part'
@@ -89,11 +91,11 @@ else
 fi
 
 # A code that survives one host, and a host dies while what another one has is damaged.
-steps=10000
 begin 'h[1-4] slots=1\n' --host-code 3+1 --protocol coordinated
-holds 'too much is lost: it runs' until_true 20 decided h3 2 4
+holds 'too much is lost: it runs' until_true 20 goes_on decided h3 2 4
 power_cut h3
 spoil h2 'parity0'
+lets_go
 wait $run
 is 'too much is lost: status' 1 $?
 holds 'too much is lost: the damage is said' says 'host h2: .*/parity0: its checksum is wrong: it is damaged; it is not used'
@@ -101,16 +103,16 @@ holds 'too much is lost: it is said' says 'rank [0-9] can not go back, .* lies o
 is 'too much is lost: no answer' '' "$(cat out)"
 
 # The host of hark run dies, with another one, whose disk is lost: resumed, from what the others have.
-steps=2500
 begin 'h[1-4] slots=1\nh5\n' --host-code 3+1 --spares 1 --store "$shared/store" --protocol coordinated
-holds 'resumed: it runs' until_true 20 decided h3 2 2
+holds 'resumed: it runs' until_true 20 goes_on decided h3 2 2
 on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
 wait $run
 all_gone() { [ -z "$(for h in h1 h2 h3 h4 h5; do on $h sh -c 'ls -d /tmp/hark-*-h[0-9]* 2>/dev/null'; done)" ]; }
 holds 'resumed: the agents of the run before end' until_true 20 all_gone # one that lives writes to the disk that is lost
 rm -rf "$HARK_HOSTS"/h3/local/hark
+lets_go
 on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --resume --host-store /local/hark --store "$shared/store" \
-  --interval 50ms --host-timeout 1s --host-code 3+1 --spares 1 --protocol coordinated -- "$examples/heat2d" 256 $steps >out 2>err </dev/null
+  --interval 50ms --host-timeout 1s --host-code 3+1 --spares 1 --protocol coordinated -- "$heat2d" 256 $steps >out 2>err </dev/null
 status=$?
 is 'resumed' "0 $(cat right)" "$status $(cat out)"
 holds 'resumed: rebuilt' says 'checkpoint [0-9]* of rank 2 was rebuilt from its code'
@@ -122,7 +124,7 @@ rm -rf "$shared/store" "$HARK_HOSTS"/h*/local/hark out err
 printf 'h[1-4] slots=1\nh5\n' >"$shared/hosts"
 on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --host-store /local/hark --store "$shared/store" --spares 1 \
   --host-code 3+1 --store-interval 1h --interval 0 --checkpoint-on USR1 --then-stop --host-timeout 1s --verbose \
-  -- "$examples/heat2d" 2000 3000 >out 2>err </dev/null &
+  -- "$heat2d" 2000 3000 >out 2>err </dev/null &
 run=$!
 all_begin() { [ "$(grep -c 'rank [0-3] is process' err)" = 4 ]; }
 holds 'stopped: it runs' until_true 20 all_begin
@@ -136,8 +138,9 @@ is 'stopped: the last checkpoint is in the shared store' 1 "$(ls "$shared/store/
 # Two hosts of a set whose processes do not talk to each other do not reach each other: the program goes on, without checkpoints.
 steps=1000000
 begin 'h[1-4] slots=1\n' --host-code 3+1
-holds 'apart: it runs' until_true 20 decided h3 2
+holds 'apart: it runs' until_true 20 goes_on decided h3 2
 wall h2 h3
+lets_go
 holds 'apart: it is said' until_true 40 says 'host h[23]: cannot keep a code: host h[23] is not reached from here, or does not answer; checkpoints wait for it'
 wall_down h2 h3
 before=$(newest h3)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # A job over libfabric's sockets on two pretend hosts, and one to spare: a process dies, then a host's power is cut. The answers are
-# those of runs here over another transport. fabric.sh HARK EXAMPLES
+# those of runs here over another transport. fabric.sh HARK PACED_HEAT2D EXAMPLES
 set -u
-hark=$(readlink -f "$1") examples=$(readlink -f "$2")
+hark=$(readlink -f "$1") paced=$(readlink -f "$2") examples=$(readlink -f "$3")
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
 hosts_enter "$@"
@@ -14,17 +14,19 @@ is 'three hosts begin' 0 $?
 [ $failed = 0 ] || finish || exit
 shared=$HARK_HOSTS/shared
 printf 'h1 slots=2\nh2 slots=2\nh3\n' >"$shared/hosts"
-heat2d="$examples/heat2d 256 1500" cg="$examples/cg"
+heat2d="$paced 256 2500" cg="$examples/cg"
 for program in heat2d cg; do "$hark" run -n 4 -- ${!program} >right.$program 2>/dev/null; done
 
 begin() { # program, options of hark run; its output is in out
   local program=$1; shift
   rm -rf "$HARK_HOSTS"/h*/local/hark out err
+  pace "$shared/pace"
   on h1 "$hark" run -n 4 --hostfile "$shared/hosts" --spares 1 --launcher "$here/on.sh %h" --transport fabric \
     --host-store /local/hark --interval 50ms "$@" -- ${!program} >out 2>err </dev/null &
   run=$!
 }
 ends_right() { # what, program
+  lets_go
   wait $run
   is "$1, $2: status" 0 $?
   is "$1, $2: answer" "$(cat right.$2)" "$(cat out)"
@@ -39,7 +41,7 @@ for program in heat2d cg; do
 done
 
 begin heat2d --host-timeout 2s
-holds 'h2: images are on two hosts' until_true 20 copied 2
+holds 'h2: images are on two hosts' until_true 20 goes_on copied 2
 power_cut h2
 ends_right 'power cut' heat2d
 is 'power cut: two die' 2 "$(went_back)"
@@ -54,7 +56,7 @@ begin cg --host-timeout 20s --kill 2@40 --transport mixed --option between=fabri
 ends_right 'between=fabric: a process dies' cg
 is 'between=fabric: one dies' 1 "$(went_back)"
 begin heat2d --host-timeout 2s --transport mixed --option between=fabric
-holds 'between=fabric: images are on two hosts' until_true 20 copied 2
+holds 'between=fabric: images are on two hosts' until_true 20 goes_on copied 2
 power_cut h2
 ends_right 'between=fabric: power cut' heat2d
 is 'between=fabric: two die' 2 "$(went_back)"

@@ -17,6 +17,9 @@
 #   HOSTS_SEEN                  exported before hosts_begin: folders that the hosts' own /tmp would hide, such as a checkout there; none that
 #                               has this folder in it
 #   until_true SECONDS CMD...   tries until CMD succeeds
+#   pace FILE                   programs that were made with pace.c wait from now on, until
+#   goes_on CMD...              they may go on by some steps; then tries CMD: `until_true SECONDS goes_on CMD...`
+#   lets_go                     they may go on to their end
 #
 # What a host has of the machine: all files except those named above. DIR/shared is the shared file system, the same path for all and
 # here; /local is the host's own disk, here DIR/hN/local, and outlives its power.
@@ -56,6 +59,10 @@ hosts_number() { # of a name
   case $n in '' | *[!0-9]*) n='' ;; esac
   if [ -n "$n" ] && [ -d "${HARK_HOSTS:-}/h$n" ]; then echo "$n"; else hosts_bad "$1: no such host"; fi
 }
+
+pace() { export PACE=$1; : >"$PACE"; }
+goes_on() { printf . >>"$PACE"; "$@"; }
+lets_go() { head -c 1000000 /dev/zero >>"$PACE"; }
 
 hosts_is_up() { [ -s "$HARK_HOSTS/h$1/up" ]; }
 

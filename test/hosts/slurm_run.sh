@@ -1,7 +1,7 @@
 #!/bin/bash
-# `hark run` in a Slurm allocation of several nodes: it finds them, and starts its agents by srun. slurm_run.sh HARK EXAMPLES
+# `hark run` in a Slurm allocation of several nodes: it finds them, and starts its agents by srun. slurm_run.sh HARK PACED_HEAT2D
 set -u
-hark=$(readlink -f "$1") examples=$(readlink -f "$2")
+hark=$(readlink -f "$1") heat2d=$(readlink -f "$2")
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/slurm.sh"
 hosts_enter "$@"
@@ -13,7 +13,7 @@ slurm_begin each 2>>err
 is 'a node each host: begins' 0 $?
 [ $failed = 0 ] || finish || exit
 shared=$HARK_HOSTS/shared
-"$hark" run -n 6 -- "$examples/heat2d" 256 1500 >right 2>/dev/null
+"$hark" run -n 6 -- "$heat2d" 256 2500 >right 2>/dev/null
 is 'the answer here' 1 "$(grep -c digest right)"
 
 submit() { # name, options of sbatch, `--`, options of hark run: a job of three nodes with two tasks each
@@ -21,7 +21,7 @@ submit() { # name, options of sbatch, `--`, options of hark run: a job of three 
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
   { echo '#!/bin/bash'
-    echo "exec $hark run -n 6 --host-store /local/hark --store $shared/$name.store --interval 50ms --host-timeout 2s $* -- $examples/heat2d 256 ${STEPS:-1500}"
+    echo "exec $hark run -n 6 --host-store /local/hark --store $shared/$name.store --interval 50ms --host-timeout 2s $* -- $heat2d 256 ${STEPS:-2500}"
   } >"$shared/$name.sh"
   on h1 sbatch --quiet -N3 --ntasks-per-node=2 -J "$name" -o "$shared/$name.out" -e "$shared/$name.err" "${options[@]}" "$shared/$name.sh"
 }
@@ -36,29 +36,34 @@ is 'a job: the answer' "$(cat right)" "$(cat "$shared/plain.out")"
 nothing_left() { [ -z "$(left h2; left h3; left h4)" ]; }
 holds 'a job: nothing is left' until_true 20 nothing_left
 
-"$hark" run -n 6 -- "$examples/heat2d" 256 6000 >right6000 2>/dev/null
 # `hark run` dies, and not its script: the agents that srun has started wait for who takes over.
 cat >"$shared/taken.sh" <<END
 #!/bin/bash
-go() { exec $hark run -n 6 --store $shared/taken.store --interval 50ms --host-timeout 2s --supervisor-timeout 60s "\$@" -- $examples/heat2d 256 6000; }
+go() { exec $hark run -n 6 --store $shared/taken.store --interval 50ms --host-timeout 2s --supervisor-timeout 60s "\$@" -- $heat2d 256 2500; }
 go & pid=\$!
-until ls $shared/taken.store/r5 2>/dev/null | grep -q '^[2-9]'; do sleep 0.1; done
+until ls $shared/taken.store/r5 2>/dev/null | grep -q '^[2-9]'; do sleep 0.02; printf . >>$shared/pace; done
 kill -9 \$pid; wait \$pid 2>/dev/null
-go --resume
+go --resume & pid=\$!
+while kill -0 \$pid && ! grep -q 'go on with this one' $shared/taken.err; do sleep 0.02; done
+head -c 1000000 /dev/zero >>$shared/pace
+wait \$pid
 END
+pace "$shared/pace"
 on h1 sbatch --quiet -N3 --ntasks-per-node=2 -J taken -o "$shared/taken.out" -e "$shared/taken.err" "$shared/taken.sh"
 holds 'taken over: the job ends' until_true 90 over taken
-is 'taken over: the answer' "$(cat right6000)" "$(cat "$shared/taken.out")"
+is 'taken over: the answer' "$(cat right)" "$(cat "$shared/taken.out")"
 holds 'taken over: nobody goes back' says taken '^hark: ranks 0-5 of the run before live, and go on with this one$'
 holds 'taken over: nothing is left' until_true 20 nothing_left
 
 # Without --no-kill Slurm itself ends a job that loses a node.
-STEPS=6000 submit kept --no-kill --
-holds 'no-kill: images are on two hosts' until_true 60 images 4 2
+pace "$shared/pace"
+submit kept --no-kill --
+holds 'no-kill: images are on two hosts' until_true 60 goes_on images 4 2
 power_cut h4
+lets_go
 on h1 scontrol update NodeName=h4 State=down Reason=power 2>/dev/null
 holds 'no-kill: the job ends' until_true 90 over kept
-is 'no-kill: the answer' "$(cat right6000)" "$(cat "$shared/kept.out")"
+is 'no-kill: the answer' "$(cat right)" "$(cat "$shared/kept.out")"
 holds 'no-kill: the node is said to be dead' says kept '^hark: host h4 died'
 power_on h4
 slurm_node_on h4
