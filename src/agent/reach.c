@@ -220,7 +220,7 @@ static void on_answer(struct agent *a, struct hark_control *m)
 static void on_go_on(struct agent *a)
 {
     hark_takeover_serve(a);
-    set_fence(a);
+    renewed(a); /* not if this has lain here until the lease was over */
 }
 
 static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)

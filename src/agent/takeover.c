@@ -8,10 +8,12 @@
  */
 #include "state.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void signal_all(struct agent *a, int number)
 {
@@ -21,8 +23,10 @@ static void signal_all(struct agent *a, int number)
 
 void hark_takeover_stop(struct agent *a)
 {
-    if (!a->stopped) signal_all(a, SIGSTOP);
+    if (a->stopped) return;
+    signal_all(a, SIGSTOP);
     a->stopped = true;
+    a->looks_in_vain = 0;
 }
 
 void hark_takeover_go_on(struct agent *a)
@@ -31,6 +35,13 @@ void hark_takeover_go_on(struct agent *a)
     a->stopped = false;
     for (uint32_t i = 0; i < a->count; i++)
         if (a->hosted[i].runs) hark_local_resume(&a->hosted[i].local);
+}
+
+/* The store is there, and the file is not. A store that can not be read now, as when a file server
+ * is away, says nothing. */
+static bool is_withdrawn(const struct agent *a, int error)
+{
+    return error == ENOENT && access(a->job.store, R_OK | X_OK) == 0;
 }
 
 bool hark_takeover_look(struct agent *a)
@@ -42,6 +53,7 @@ bool hark_takeover_look(struct agent *a)
     if (a->job.wait_ms == 0) return false;
     snprintf(path, sizeof path, "%s/" HARK_AGENT_TAKEOVER, a->job.store);
     FILE *f = fopen(path, "re");
+    const int error = f ? 0 : errno;
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "supervisor ", 11) != 0 || n == most) continue;
@@ -49,7 +61,8 @@ bool hark_takeover_look(struct agent *a)
         snprintf(a->supervisor[n++], sizeof *a->supervisor, "%.*s", HARK_HOST_NAME, line + 11);
     }
     if (f) fclose(f);
-    a->looks_in_vain = f == NULL ? a->looks_in_vain + 1 : 0;
+    if (f || !is_withdrawn(a, error)) a->looks_in_vain = 0;
+    else a->looks_in_vain++;
     if (n == 0) return false;
     if (changed || n < a->supervisors) a->good = 0;
     a->supervisors = n;
@@ -102,5 +115,4 @@ void hark_takeover_serve(struct agent *a)
         memset(h->paused, 0, sizeof h->paused);
         if (h->runs) hark_kept_say_again(h);
     }
-    hark_takeover_go_on(a);
 }

@@ -137,6 +137,7 @@ static bool wait_for_adopted(struct supervisor *s)
         if (!all) uv_run(&s->loop, UV_RUN_ONCE);
         if (s->phase != RUNNING || s->signal) return false;
     }
+    hark_sup_takeover_give_up(s);
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
         if (h->adopted) continue;
@@ -184,6 +185,7 @@ static bool open_hosts(struct supervisor *s)
     uv_timer_start(&s->hosts_look, hark_sup_hosts_look, period, period);
     hark_sup_takeover_call(s);
     wait_for_leases(s);
+    if (!s->takes_over) hark_sup_takeover_give_up(s);
     bool ok = s->phase == RUNNING && !s->signal &&
               (s->takes_over ? wait_for_adopted(s) : wait_for_agents(s));
     if (ok) hark_sup_takeover_leave(s);

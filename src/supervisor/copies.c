@@ -274,9 +274,17 @@ static void begin_round(struct supervisor *s, uint32_t rank, uint64_t id)
         hark_sup_holds(s->child[rank].host, rank, id, HARK_HOLDS_WHOLE, x->round);
 }
 
+/* The run before has decided it, and had not answered; or it is of a past epoch. */
+static bool is_answered(const struct supervisor *s, const struct hark_fact *fact)
+{
+    return fact->re != hark_service_epoch(core_of(s)) || fact->rank >= s->o->ranks ||
+           fact->id <= hark_service_wave(core_of(s), fact->rank, 0);
+}
+
 bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact)
 {
     struct supervisor *s = c->s;
+    if (s->holdings && is_answered(s, fact)) return false; /* no copies are made anew */
     struct hark_wave_waiting *w = s->holdings ? calloc(1, sizeof *w) : NULL, **at = &s->waves;
     if (w == NULL) return false;
     *w = (struct hark_wave_waiting){.said = c, .fact = *fact, .asked = hark_lease_now()};

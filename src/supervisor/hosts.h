@@ -102,8 +102,13 @@ struct host *hark_sup_takeover_host(struct supervisor *s, uint64_t session);
 bool hark_sup_takeover_has_all(const struct supervisor *s); /* all of them have come */
 void hark_sup_takeover_call(struct supervisor *s);          /* says where we are */
 void hark_sup_takeover_begin(struct supervisor *s);         /* the first of them comes */
+void hark_sup_takeover_give_up(struct supervisor *s);       /* no more of them are waited for */
 void hark_sup_takeover_leave(struct supervisor *s);         /* ours are the agents of the job now */
 void hark_sup_takeover_changed(struct supervisor *s);       /* another agent serves us */
+/* Writes down the clusters that are proposed, before processes are told (NULL: none are any more).
+ * False: that can not be done; then they are not to be told. */
+bool hark_sup_takeover_clusters(struct supervisor *s, const char *text);
+const char *hark_sup_takeover_proposed(const struct supervisor *s); /* NULL: none were */
 /* None can take over: agents that wait end. */
 void hark_sup_takeover_forget(const struct supervisor *s);
 void hark_sup_takeover_close(struct supervisor *s, bool all_ended);

@@ -451,6 +451,9 @@ static inline bool hark_sup_reclusters(const struct supervisor *s) /* do cluster
 /* A checkpoint was decided, and has `changed` the clusters or not: should others be together from
  * the next one on? */
 void hark_sup_recluster(struct supervisor *s, bool changed);
+/* We take the place of a run that has died: some processes know the clusters that it has proposed,
+ * and no checkpoint is decided without them. False after a line. */
+bool hark_sup_propose_again(struct supervisor *s);
 void hark_sup_reclustered(struct supervisor *s, uint64_t id); /* that checkpoint has brought the
                                                                  next clusters into force */
 /* Who is in another cluster than the trace says, because of that checkpoint or going back to it. */

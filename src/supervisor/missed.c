@@ -199,7 +199,8 @@ void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member)
             if (!member[r] || checkpoint >= k->above[r]) continue;
             k->above[r] = checkpoint;
             k->not_yet = true;
-            changed |= !told;
+            /* If this run dies before a host confirms it, the next one does not know of it. */
+            changed |= !told || hark_sup_takeover_allowed(s);
         }
     }
     if (changed) keep(s);

@@ -6,15 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+static char *text_of(const struct supervisor *s, const uint32_t *of)
+{
+    struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)of};
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (of[r] >= clusters.count) clusters.count = of[r] + 1;
+    return hark_clusters_text(&clusters);
+}
+
 void hark_sup_tell_clusters(struct supervisor *s, struct child *only)
 {
     struct hark_control m;
     const uint32_t *next = hark_keeper_next(s->keeper);
     if (next == NULL) return;
-    struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)next};
-    for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (next[r] >= clusters.count) clusters.count = next[r] + 1;
-    char *text = hark_clusters_text(&clusters);
+    char *text = text_of(s, next);
     hark_control_begin(&m, HARK_C_CLUSTERS);
     if (text && strlen(text) <= UINT16_MAX) hark_control_puts(&m, text, strlen(text));
     else m.bad = true;
@@ -42,6 +47,18 @@ static bool look_at_traffic(struct supervisor *s)
     return true;
 }
 
+/* They are written down before anybody hears of them: whoever takes our place proposes them again.
+ */
+static bool propose(struct supervisor *s, const uint32_t *of)
+{
+    char *text = text_of(s, of);
+    const bool noted = text && hark_sup_takeover_clusters(s, text);
+    free(text);
+    if (noted && hark_keeper_propose(s->keeper, of) == HARK_KEEPER_OK) return true;
+    (void)hark_sup_takeover_clusters(s, NULL);
+    return false;
+}
+
 void hark_sup_recluster(struct supervisor *s, bool changed)
 {
     if (!hark_sup_reclusters(s) || s->phase != RUNNING) return;
@@ -58,12 +75,40 @@ void hark_sup_recluster(struct supervisor *s, bool changed)
             s->o->better(s->o->self, s->lately, s->o->ranks, hark_keeper_clusters(s->keeper), of);
         uint64_t then = hark_sup_now();
         s->ask_after = then + (then - now) * 20; /* a twentieth of our time is enough for it */
-        if (better && hark_keeper_propose(s->keeper, of) == HARK_KEEPER_OK) {
+        if (better && propose(s, of)) {
             HARK_POINT("proposed", HARK_TRACE_SUPERVISOR);
             hark_sup_tell_clusters(s, NULL);
         }
     }
     free(of);
+}
+
+/* Do the two arrays say the same, with whatever numbers? `n` is the number of entries. */
+static bool are_alike(const uint32_t *a, const uint32_t *b, uint32_t n)
+{
+    for (uint32_t r = 1; r < n; r++)
+        for (uint32_t i = 0; i < r; i++)
+            if ((a[i] == a[r]) != (b[i] == b[r])) return false;
+    return true;
+}
+
+bool hark_sup_propose_again(struct supervisor *s)
+{
+    const char *text = hark_sup_takeover_proposed(s);
+    struct hark_clusters clusters = {0};
+    char error[256] = "no memory";
+    if (text == NULL) return true;
+    bool ok = hark_clusters_parse(&clusters, s->o->ranks, text, "clusters", error) == 0;
+    const bool in_force =
+        ok && are_alike(clusters.of, hark_keeper_clusters(s->keeper), s->o->ranks);
+    if (in_force) (void)hark_sup_takeover_clusters(s, NULL);
+    else ok = ok && hark_keeper_propose(s->keeper, clusters.of) == HARK_KEEPER_OK;
+    if (ok) hark_sup_tell_clusters(s, NULL);
+    else
+        hark_sup_say(
+            "store %s: cannot propose the clusters of the run before: %s", s->store_path, error);
+    hark_clusters_free(&clusters);
+    return ok;
 }
 
 void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
@@ -94,13 +139,11 @@ void hark_sup_trace_clusters(struct supervisor *s, uint64_t id)
 void hark_sup_reclustered(struct supervisor *s, uint64_t id)
 {
     const uint32_t *of = hark_keeper_clusters(s->keeper);
-    struct hark_clusters clusters = {s->o->ranks, 0, (uint32_t *)(uintptr_t)of};
     char *more = NULL;
     hark_sup_trace_clusters(s, id);
     HARK_POINT("changed", HARK_TRACE_SUPERVISOR);
-    for (uint32_t r = 0; r < s->o->ranks; r++)
-        if (of[r] >= clusters.count) clusters.count = of[r] + 1;
-    char *text = hark_clusters_text(&clusters);
+    (void)hark_sup_takeover_clusters(s, NULL);
+    char *text = text_of(s, of);
     if (text)
         hark_sup_say("from checkpoint %llu on the clusters are %s", (unsigned long long)id, text);
     size_t length;

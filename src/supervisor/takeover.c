@@ -123,6 +123,10 @@ bool hark_sup_take_over(struct supervisor *s)
     }
     free(lives);
     s->takes_over = false;
+    if (!hark_sup_propose_again(s)) {
+        hark_sup_end(s, 1);
+        return false;
+    }
     say_go_on(s);
     hark_sup_keep_output(s);
     hark_sup_trace_failed(s);

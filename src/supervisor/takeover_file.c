@@ -8,6 +8,8 @@
  *     number N               so many have taken over before it
  *     frames TEXT            what both ends of a message must have alike
  *     images HEX             a digest of where agents keep images
+ *     clusters TEXT          processes have been told them, or soon will be, and they are not in
+ *                            force yet (--recluster)
  *     session HEX N HOST     an agent that serves it, on the N-th of its hosts, from 0
  *
  * Only its owner can read it: who can read the store can read the memory of the job anyway.
@@ -35,6 +37,7 @@ struct left { /* by the one before */
 struct hark_takeover {
     struct left *left;
     uint32_t count, number;
+    char *clusters; /* NULL: none are proposed */
     bool keyed, secret, begun;
     bool other_frames; /* they do not understand ours */
     bool other_images; /* they keep images elsewhere */
@@ -109,6 +112,11 @@ static bool read_line(struct supervisor *s, char *line)
         h->keyed = read_hex(line + 4, s->agent_key, sizeof s->agent_key);
     if (strncmp(line, "frames ", 7) == 0) h->other_frames = !same_frames(s, line + 7);
     if (strncmp(line, "images ", 7) == 0) h->other_images = !same_images(s, line + 7);
+    if (strncmp(line, "clusters ", 9) == 0) {
+        free(h->clusters);
+        h->clusters = strdup(line + 9);
+        return h->clusters != NULL;
+    }
     if (strncmp(line, "number ", 7) == 0) h->number = (uint32_t)strtoul(line + 7, NULL, 10);
     if (strncmp(line, "secret ", 7) == 0) h->secret = read_hex(line + 7, s->key, sizeof s->key);
     return true;
@@ -139,13 +147,15 @@ static bool same_hosts(const struct supervisor *s)
 
 bool hark_sup_takeover_open(struct supervisor *s)
 {
-    char line[HARK_HOST_NAME + 200];
+    char *line = NULL;
+    size_t room = 0;
     if (s->o->store == NULL) return true;
     s->takeover = calloc(1, sizeof *s->takeover);
     FILE *f = s->takeover && s->belongs ? open_file(s, "", "r") : NULL;
     bool ok = s->takeover != NULL;
-    while (f && ok && fgets(line, sizeof line, f)) ok = read_line(s, line);
-    sodium_memzero(line, sizeof line);
+    while (f && ok && getline(&line, &room, f) > 0) ok = read_line(s, line);
+    if (line) sodium_memzero(line, room);
+    free(line);
     if (f) fclose(f);
     if (ok && (!s->takeover->keyed || !s->takeover->secret || s->takeover->number >= RUNS))
         s->takeover->count = 0;
@@ -213,6 +223,7 @@ static void put_all(const struct supervisor *s, FILE *f)
     fprintf(f, "number %" PRIu32 "\nframes ", h->number);
     put_frames(s, f);
     put_hex(f, "images", images, sizeof images);
+    if (h->clusters) fprintf(f, "clusters %s\n", h->clusters);
     put_hex(f, "key", s->agent_key, sizeof s->agent_key);
     put_hex(f, "secret", s->key, sizeof s->key);
     for (uint32_t i = 0; h->begun && i < s->o->hosts; i++)
@@ -222,7 +233,7 @@ static void put_all(const struct supervisor *s, FILE *f)
         put_session(f, h->left[i].session, h->left[i].host, h->left[i].name);
 }
 
-static void write_all(const struct supervisor *s)
+static bool write_all(const struct supervisor *s)
 {
     FILE *f = open_file(s, ".new", "w");
     bool ok = f != NULL;
@@ -231,10 +242,11 @@ static void write_all(const struct supervisor *s)
     if (f) ok = fclose(f) == 0 && ok;
     ok = ok &&
          renameat(s->store_fd, HARK_AGENT_TAKEOVER ".new", s->store_fd, HARK_AGENT_TAKEOVER) == 0;
-    if (ok) return;
+    if (ok) return true;
     hark_sup_say("store %s: cannot write down which agents serve this run: %s; if hark run dies, "
                  "its processes are not taken over",
         s->store_path, strerror(errno));
+    return false;
 }
 
 /* What is still on its way of copies that the run before has asked for is of earlier rounds. */
@@ -246,10 +258,16 @@ void hark_sup_takeover_begin(struct supervisor *s)
         s->holdings[r].round = s->takeover->number << 24;
 }
 
+/* An agent that comes later is too late: its processes end. */
+void hark_sup_takeover_give_up(struct supervisor *s)
+{
+    if (s->takeover) s->takeover->count = 0;
+}
+
 /* With the addresses of this run those that wait for one find it. */
 void hark_sup_takeover_call(struct supervisor *s)
 {
-    if (hark_sup_takeover_left(s)) write_all(s);
+    if (hark_sup_takeover_left(s)) (void)write_all(s);
 }
 
 void hark_sup_takeover_forget(const struct supervisor *s)
@@ -264,16 +282,36 @@ void hark_sup_takeover_leave(struct supervisor *s)
     if (s->takeover == NULL) return;
     s->takeover->settled = true;
     /* No process that is left behind is to be believed. */
-    if (!s->takes_over && s->takeover->count) randombytes_buf(s->key, sizeof s->key);
-    if (!s->takes_over) s->takeover->number = 0;
-    if (hark_sup_takeover_allowed(s)) s->takeover->begun = true, write_all(s);
+    if (!s->takes_over && s->takeover->secret) randombytes_buf(s->key, sizeof s->key);
+    if (!s->takes_over) {
+        s->takeover->number = 0;
+        free(s->takeover->clusters);
+        s->takeover->clusters = NULL;
+    }
+    if (hark_sup_takeover_allowed(s)) s->takeover->begun = true, (void)write_all(s);
     else hark_sup_takeover_forget(s);
     s->takeover->count = 0;
 }
 
 void hark_sup_takeover_changed(struct supervisor *s)
 {
-    if (s->takeover && s->takeover->begun) write_all(s);
+    if (s->takeover && s->takeover->begun) (void)write_all(s);
+}
+
+bool hark_sup_takeover_clusters(struct supervisor *s, const char *text)
+{
+    struct hark_takeover *h = s->takeover;
+    if (h == NULL || !h->begun || (text == NULL && h->clusters == NULL)) return true;
+    char *copy = text ? strdup(text) : NULL;
+    if (text && copy == NULL) return false;
+    free(h->clusters);
+    h->clusters = copy;
+    return write_all(s);
+}
+
+const char *hark_sup_takeover_proposed(const struct supervisor *s)
+{
+    return s->takeover ? s->takeover->clusters : NULL;
 }
 
 void hark_sup_takeover_close(struct supervisor *s, bool all_ended)
@@ -281,6 +319,7 @@ void hark_sup_takeover_close(struct supervisor *s, bool all_ended)
     if (s->takeover == NULL) return;
     if (all_ended && s->takeover->settled) hark_sup_takeover_forget(s);
     free(s->takeover->left);
+    free(s->takeover->clusters);
     free(s->takeover);
     s->takeover = NULL;
 }

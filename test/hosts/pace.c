@@ -1,4 +1,4 @@
-/* pace.c: an example whose steps a test lets go on, so that a job does not end before what is to
+/* pace.c: a program whose steps a test lets go on, so that a job does not end before what is to
  * happen to it has happened. Its calls of hark_restarted and hark_checkpoint come here, since both
  * files are compiled with other names for them. Before each STEPS calls of hark_checkpoint it waits
  * until the file $PACE has a byte more; without PACE, or with an empty one, it does not wait. */

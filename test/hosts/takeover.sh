@@ -1,9 +1,9 @@
 #!/bin/bash
 # `hark run` dies, perhaps with its host, and another one takes its place: processes that live go on, only those go back who must, and
-# each line that they print is there. takeover.sh HARK TALK [ROUNDS [PROTOCOL [OPTIONS]]]: so many times more it dies at a random moment, up
+# each line that they print is there. takeover.sh HARK TALK PACED_PARTNERS [ROUNDS [PROTOCOL [OPTIONS]]]: so many times more it dies at a random moment, up
 # to four times in a row, and has these options then.
 set -u
-hark=$(readlink -f "$1") talk=$(readlink -f "$2") rounds=${3:-0} protocol=${4:-hydee} options=${5:-}
+hark=$(readlink -f "$1") talk=$(readlink -f "$2") partners=$(readlink -f "$3") rounds=${4:-0} protocol=${5:-hydee} options=${6:-}
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
 hosts_enter "$@"
@@ -20,11 +20,12 @@ printf 'h[1-3] slots=2\n' >"$shared/hosts"
 "$hark" run -n 6 -- "$talk" $laps 300 2>/dev/null | sort >right
 is 'the lines here' $((laps / 10 * 6)) "$(wc -l <right)"
 
+program=("$talk" $laps 300 $every "$gates") answer=right
 opens() { printf '%s' "$1" >>"$gates"; } # a byte for each gate
 takes() { # host, options: a run begins there, or takes over; its lines are behind those before
   local host=$1; shift
   on "$host" timeout 60 "$hark" run -n 6 --protocol "$protocol" --hostfile "$shared/hosts" --launcher "$here/on.sh %h" --store "$shared/store" \
-    --interval 50ms --host-timeout 3s --supervisor-timeout $wait_time "$@" -- "$talk" $laps 300 $every "$gates" >>lines 2>>err </dev/null &
+    --interval 50ms --host-timeout 3s --supervisor-timeout $wait_time "$@" -- "${program[@]}" >>lines 2>>err </dev/null &
   run=$!
 }
 begin() { # options: on h4, which has no processes
@@ -47,7 +48,7 @@ ends_right() { # what
   wait $run
   is "$1: status" 0 $?
   sort -u lines >sorted
-  holds "$1: the lines" cmp -s sorted right
+  holds "$1: the lines" cmp -s sorted "$answer"
   is "$1: who takes its place has nothing more" '' "$(ls "$shared/store/takeover" 2>/dev/null)"
 }
 clean() { # nothing of a run is left on hosts that live
@@ -217,6 +218,46 @@ for h in h1 h2 h3; do holds "it is stopped: processes of $h are too" until_true 
 on h4 kill -CONT $pids
 ends_right 'it is stopped'
 is 'it is stopped: nobody goes back' '' "$(went_back)"
+
+begin # the store can not be read for a while, as when its file server is away: they wait
+runs 'no store'
+dies h4
+mv "$shared/store/takeover" "$shared/kept"; ln -s takeover "$shared/store/takeover" # too many links to follow
+for h in h1 h2 h3; do holds "no store: processes of $h are stopped" until_true 20 stopped $h; done
+sleep 3 # so long it is away: six times as long as between two looks
+mv "$shared/kept" "$shared/store/takeover"
+takes h1 --resume
+ends_right 'no store'
+is 'no store: nobody goes back' '' "$(went_back)"
+
+begin # agents that come when the other one waits for them no more: new ones are started, and the job goes on from a checkpoint
+runs 'too late'
+holds 'too late: there is a checkpoint' until_true 20 sh -c "ls $shared/store/r5 | grep -q '^[0-9]'"
+for h in h1 h2 h3; do link_down $h; done
+dies h4
+for h in h1 h2 h3; do holds "too late: processes of $h are stopped" until_true 20 stopped $h; done
+takes h4 --resume
+holds 'too late: others are started' until_true 40 on h4 sh -c 'ps -A -o args= | grep -q "door[.]py on h1"'
+for h in h1 h2 h3; do link_up $h; done
+ends_right 'too late'
+holds 'too late: it goes on from a checkpoint' says '^hark: the job goes on from checkpoint'
+clean h1 h2 h3 h4
+
+# Clusters that are proposed, and come into force with the next checkpoint: who takes over proposes them again, or there is none.
+program=("$partners" 4000 2000) answer=partners
+pace "$shared/pace"; lets_go
+"$hark" run -n 6 -- "${program[@]}" 2>/dev/null | sort >partners
+pace "$shared/pace"
+begin --recluster --interval 1s
+holds 'new clusters: they are proposed' until_true 20 goes_on grep -q '^clusters ' "$shared/store/takeover"
+dies h4
+holds 'new clusters: they were not in force' eval '! says "on the clusters are"'
+takes h1 --resume --recluster --interval 1s
+holds 'new clusters: they come into force' until_true 20 goes_on says '^hark: from checkpoint [0-9]* on the clusters are'
+lets_go
+ends_right 'new clusters'
+is 'new clusters: nobody goes back' '' "$(went_back)"
+program=("$talk" $laps 300 $every "$gates") answer=right
 
 wait_time=2s # nobody comes
 begin

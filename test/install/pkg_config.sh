@@ -45,6 +45,27 @@ if command -v gfortran >/dev/null; then
   is 'hark.f90: an error ends the program' '1 hark: hark_protect: ' "$? $(grep -o '^hark: hark_protect: ' err)"
 fi
 
+# From the folder of the build, without an install.
+built() { PKG_CONFIG_PATH=$build/meson-uninstalled pkg-config "$@"; }
+where() { built --libs-only-L "$@" | sed 's/-L//g' | xargs | tr ' ' :; } # the libraries are
+for one in core:hark app:hark-app cluster:hark-cluster; do
+  name=${one%:*} package=${one#*:}
+  holds "$package, not installed" "$cc" -std=c11 $warnings "$here/program/$name.c" -o "$name.built" $(built --cflags --libs "$package")
+  LD_LIBRARY_PATH=$(where "$package") says "./$name.built"
+done
+printf '#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }\n' >mpi.c
+holds 'hark-mpi, not installed' "$cc" -std=c11 $warnings mpi.c -o mpi.built $(built --cflags --libs hark-mpi)
+is 'hark-mpi, not installed: it runs' 0 "$(PATH=$build/src/cli:$PATH timeout 60 hark run -n 1 -- ./mpi.built >out 2>&1 </dev/null; echo $?)"
+holds 'hark-veloc, not installed' "$cc" -std=c11 $warnings veloc.c -o veloc.built $(built --cflags --libs hark-veloc hark-mpi)
+is 'hark.f90, not installed' 'module hark' "$(grep -io '^module hark' "$(built --variable=fortran hark-app)")"
+for file in "$build"/meson-uninstalled/hark-transport-mpi-*.pc; do
+  [ -e "$file" ] || continue
+  package=$(basename "$file" -uninstalled.pc)
+  mpi=$(sed -n 's/^Requires: hark, //p' "$file")
+  holds "$package, not installed" "$cc" -std=c11 -Wall -Wextra -Werror "$here/../../examples/embed_mpi.c" -o "$package.built" \
+    $(built --cflags --libs "$package") $(pkg-config --cflags --libs "$mpi")
+done
+
 # Where there are the static ones only, or a program wants them.
 rm "$libraries"/libhark*.so*
 for one in core:hark app:hark-app cluster:hark-cluster; do

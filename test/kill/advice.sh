@@ -16,22 +16,22 @@ is 'ring, values' 1 "$(grep -v '^%' ring.mtx | tail -n +2 | cut -d' ' -f3 | sort
 is 'ring, nothing said' '' "$(cat err)"
 
 # Clusters for the next run, which it reads; they are no worse than the blocks, and what the JSON has.
-run -n 12 -- "$examples/heat2d"
+run -n 12 -- "$examples/heat2d" 128 200
 answer=$(cat out)
-run -n 12 --clusters auto --store store --json auto.json --write-matrix heat.mtx -- "$examples/heat2d"
+run -n 12 --clusters auto --store store --json auto.json --write-matrix heat.mtx -- "$examples/heat2d" 128 200
 is 'auto, status' 0 $?
 is 'auto, answer' "$answer" "$(cat out)"
 is 'auto, one line' 1 "$(grep -c 'blocks of ranks cost .* by the observed traffic would cost .*: --clusters store/clusters.txt$' err)"
 is 'auto, cost' 1 "$(sed -n 's/.*"cost": \([0-9.]*\), "cost_of_blocks": \([0-9.]*\).*/\1 \2/p' auto.json | awk '{print $1 <= $2}')"
 is 'auto, figures' "$(tr '\n' ';' <store/clusters.txt)" "$(sed -n 's/.*"cost_of_blocks": [0-9.]*, "clusters": \["\(.*\)"\]}.*/\1;/p' auto.json | sed 's/", "/;/g')"
 is 'auto, as hark partition' "$(cat store/clusters.txt)" "$("$hark" partition heat.mtx 2>/dev/null | grep -v '^#')"
-run -n 12 --clusters store/clusters.txt --kill 5@300 --json next.json -- "$examples/heat2d"
+run -n 12 --clusters store/clusters.txt --kill 5@300 --json next.json -- "$examples/heat2d" 128 200
 is 'next, status' 0 $?
 is 'next, answer' "$answer" "$(cat out)"
 is 'next, who went back' "$(grep -c . store/clusters.txt)" "$(sed -n 's/.*"clusters": \[\(.*\)\],/\1/p' next.json | tr ',' '\n' | grep -c .)"
 
 # After a failure it still says so; where clusters are nothing to the protocol it does not.
-run -n 8 --clusters auto --kill 3@200 -- "$examples/heat2d"
+run -n 8 --clusters auto --kill 3@200 -- "$examples/heat2d" 128 200
 is 'killed, status' 0 $?
 is 'killed, one line' 1 "$(grep -c 'by the observed traffic would cost' err)"
 run -n 4 --protocol scmel --clusters auto -- "$examples/ring"

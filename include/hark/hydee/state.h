@@ -161,7 +161,7 @@ static const struct hark_rows hark_hydee_rows[] = {HARK_ENDPOINT_TABLES(struct h
     {"pool", "", (uint16_t)offsetof(struct hark_hydee, pool.chunks), sizeof(struct hark_chunk), 0,
         NULL}};
 HARK_FN bool hark_hydee_accept(struct hark *p);
-static const struct hark_shape hark_hydee_shape = {"hydee", 6, HARK_COUNT(hark_hydee_fields),
+static const struct hark_shape hark_hydee_shape = {"hydee", 7, HARK_COUNT(hark_hydee_fields),
     HARK_COUNT(hark_hydee_rows), sizeof(struct hark_hydee), hark_hydee_fields, hark_hydee_rows,
     offsetof(struct hark_hydee, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames),
     hark_hydee_accept};

@@ -109,7 +109,7 @@ static const struct hark_rows hark_sendet_rows[] = {HARK_ENDPOINT_TABLES(struct 
     {"pool", "", (uint16_t)offsetof(struct hark_sendet, pool.chunks), sizeof(struct hark_chunk), 0,
         NULL}};
 HARK_FN bool hark_sendet_accept(struct hark *p);
-static const struct hark_shape hark_sendet_shape = {"sendet", 3, HARK_COUNT(hark_sendet_fields),
+static const struct hark_shape hark_sendet_shape = {"sendet", 4, HARK_COUNT(hark_sendet_fields),
     HARK_COUNT(hark_sendet_rows), sizeof(struct hark_sendet), hark_sendet_fields, hark_sendet_rows,
     offsetof(struct hark_sendet, pool), hark_hydee_frames, HARK_COUNT(hark_hydee_frames),
     hark_sendet_accept};
