@@ -1,9 +1,9 @@
 #!/bin/bash
 # `hark run` dies, perhaps with its host, and another one takes its place: processes that live go on, only those go back who must, and
-# each line that they print is there. takeover.sh HARK TALK PACED_PARTNERS [ROUNDS [PROTOCOL [OPTIONS]]]: so many times more it dies at a random moment, up
+# each line that they print is there. takeover.sh HARK TALK PACED_PARTNERS HARK_POINTS [ROUNDS [PROTOCOL [OPTIONS]]]: so many times more it dies at a random moment, up
 # to four times in a row, and has these options then.
 set -u
-hark=$(readlink -f "$1") talk=$(readlink -f "$2") partners=$(readlink -f "$3") rounds=${4:-0} protocol=${5:-hydee} options=${6:-}
+hark=$(readlink -f "$1") talk=$(readlink -f "$2") partners=$(readlink -f "$3") points=$(readlink -f "$4") rounds=${5:-0} protocol=${6:-hydee} options=${7:-}
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/hosts.sh"
 hosts_enter "$@"
@@ -153,6 +153,35 @@ for kept in '--host-copies 2' '--host-code 2+1'; do
   power_on h3
   clean h1 h2
 done
+
+# A checkpoint is decided, and nobody has heard it: its copies count although the processes say again that they have it.
+dies_at() { # a point of the supervisor (test/kill/points.c), options: it begins, and dies there
+  local hark=$points
+  rm -f "$shared/point" "$shared/hit"
+  export HARK_POINT=$1@supervisor PLACE=$shared; shift
+  begin "$@"
+  wait $run
+  unset HARK_POINT PLACE
+}
+copied='--host-store /local/hark --host-copies 2 --interval 200ms --protocol coordinated'
+dies_at noted $copied
+holds 'not answered: it dies' test -e "$shared/hit"
+wall h3 h1; wall h3 h2 # no copy is made again
+takes h4 --resume $copied
+holds 'not answered: it takes over' until_true 20 says '^hark: ranks 0-5 of the run before live, and go on with this one$'
+power_cut h3
+holds 'not answered: they go back to it' until_true 20 says 'all ranks go back to checkpoint 1$'
+ends_right 'not answered'
+power_on h3
+clean h1 h2
+
+# Who goes back is known, and perhaps to the one who has died only: what is undone is written down for who takes over.
+dies_at announced --host-store /local/hark --host-copies 2 --kill 3@700
+holds 'undone: it dies' test -e "$shared/hit"
+is 'undone: it is written down' 'h1 2 h1 3 h2 2 h2 3 h3 2 h3 3' "$(sed -n 's/^undo \(h[123] [0-9]*\) .*/\1/p' "$shared/store/missed" | xargs)"
+takes h1 --resume --host-store /local/hark --host-copies 2
+ends_right 'undone'
+clean h1 h2 h3
 
 # Of the shared store too: an image that was on the dead host only is there. If the last one is not, all go back to those that are.
 with_shared='--host-store /local/hark --host-copies 1 --store-interval 100ms'
