@@ -201,7 +201,8 @@ is 'no copy: it is said once' 1 "$(grep -c 'has not come from there' err)"
 on h1 sh -c 'kill -KILL $(ps -A -o pid=,args= | sed -n "s/^ *\([0-9]*\) [^ ]*hark run .*/\1/p")'
 wait $run
 steps=$ends_at
-holds 'no copy: its agents end' until_true 20 all_gone # one that lives still writes to its disk
+agents_gone() { [ -z "$(for h in h1 h2 h3 h4; do on $h sh -c 'ls -d /tmp/hark-*-h[0-9]* 2>/dev/null'; done)" ]; }
+holds 'no copy: its agents end' until_true 20 agents_gone # one that lives still writes to its disk
 
 # What can not be resumed leaves nothing on the hosts' disks.
 for h in h1 h2; do power_on $h; done
