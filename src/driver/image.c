@@ -141,13 +141,14 @@ static uint64_t put_all_arrived(
 
 static const char no_room[] = "memory: no room for an image";
 
-/* Has it arrived into the log? All of a channel have, or none. */
+/* Has it arrived into the log, although it may not be readable now? All of a channel have, or none.
+ */
 static bool is_contribution(struct hark_driver *d, const struct hark_name *name)
 {
     uint32_t peer;
     const void *at;
     uint64_t length;
-    return name->ctx && hark_driver_log_entry(d, name, &peer, &at, &length) >= 0;
+    return name->ctx && hark_driver_log_entry(d, name, &peer, &at, &length) != HARK_L_ENONE;
 }
 
 static int put_payloads(struct hark_driver *d, struct log_image *log, struct buffer *arrived)

@@ -336,18 +336,27 @@ void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name)
     }
 }
 
+/* Does what it points to go with the log's copy? */
+static bool lies_in_log(const struct outgoing *o)
+{
+    return o->from == FROM_LOG || (o->from == FROM_LENT && o->frame.keep == o->frame.part[0].at);
+}
+
 /* It goes from the log, and what still waits in it goes on its way all the same: it may have gone
- * to some of a group, and be needed no more of others, who tell. */
+ * to some of a group, and be needed no more of others, who tell; or it waits twice, since another
+ * failure had it sent again. */
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name)
 {
     for (uint32_t i = 0; i < d->waiting_count; i++) {
         for (struct outgoing *o = d->out[d->waiting[i]]->head; o; o = o->next) {
-            if (o->from != FROM_LOG || o->name.peer != name->peer || o->name.to != name->to ||
+            if (!lies_in_log(o) || o->name.peer != name->peer || o->name.to != name->to ||
                 o->name.ctx != name->ctx || o->name.way != name->way || o->name.ssn > name->ssn)
                 continue;
             int status = hark_driver_in_log(d, &o->name, &o->frame.part[0]);
             if (status >= 0) status = copy_of_own(d, o);
             if (status < 0) return status;
+            if (o->frame.keep)
+                o->frame.keep = o->copy; /* a transport may have taken a part of it */
         }
     }
     return HARK_D_OK;

@@ -243,6 +243,9 @@ bool hark_process_mark(
         if (m.next < m.length) *pending = hark_control_get_bytes(&m, length);
     }
     pthread_mutex_unlock(&P.lock);
+    if (*out == UINT64_MAX)
+        hark_process_trouble(
+            "more than 4 MiB of its output are not written yet, so it takes no checkpoint now");
     return *out != UINT64_MAX;
 }
 

@@ -25,8 +25,8 @@
  *       trouble.c        a store that fails; a program that its protocol does not suit
  *       inventory.c      what is in a store, for `hark store`
  *    7  job.c            what a job has outside of its processes: directory, stores, board, trace
- *    6  streams.c        what processes print, on its way out
  *       recluster.c      clusters that change while the job runs
+ *    6  streams.c        what processes print, on its way out
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
  *       takeover_file.c  what we leave to one that takes our place

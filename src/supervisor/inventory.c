@@ -38,13 +38,14 @@ static bool is_in_use(const char *path)
 /* What the run was started with stands in its record. */
 static bool read_identity(struct hark_inventory *v, char error[HARK_KEEPER_ERROR])
 {
-    uint64_t id[4];
-    int have = v->record->ops->list(v->record, 0, id, 4);
-    for (int i = have < 4 ? have : 4; i > 0 && !v->identity; i--) {
+    int have;
+    uint64_t *id = hark_keeper_records(v->record, 0, &have);
+    for (int i = have; i > 0 && !v->identity; i--) {
         v->identity = hark_keeper_identity(v->record, 0, id[i - 1]);
         if (!v->identity) snprintf(error, HARK_KEEPER_ERROR, "%s", v->record->error);
     }
     if (have <= 0) snprintf(error, HARK_KEEPER_ERROR, "there is no record of a run in it");
+    free(id);
     return v->identity != NULL;
 }
 

@@ -13,11 +13,15 @@ struct hark_keeper {
     uint32_t *of;     /* a map, for those who ask */
     uint64_t *undone; /* checkpoints, for those who ask */
     uint32_t undone_room;
+    bool tidy;               /* there are no records but the last two */
     bool resumed, recording; /* recording: RECORD is due, which hark_keeper_commit() does */
     int answer;              /* of the last fact */
     char error[HARK_KEEPER_ERROR];
 };
 
+/* The ids of all records under `key`, ascending: to be freed. *have: how many, or a status of the
+ * store. */
+uint64_t *hark_keeper_records(struct hark_store *store, uint32_t key, int *have);
 /* Writes the next record and forgets the last but one. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE. */
 int hark_keeper_write(struct hark_keeper *k);
 /* Takes the newest record that is whole, if there is any (k->resumed). HARK_KEEPER_OK,

@@ -44,6 +44,41 @@ int hark_keeper_put(const struct hark_keeper *k, struct hark_store *to, uint64_t
         (struct hark_section){.tag = MORE, .at = more, .length = more_length});
 }
 
+uint64_t *hark_keeper_records(struct hark_store *store, uint32_t key, int *have)
+{
+    uint64_t *id = NULL, *more;
+    for (int room = 0; (*have = store->ops->list(store, key, id, (uint32_t)room)) > room;) {
+        room = *have;
+        more = realloc(id, (size_t)room * sizeof *id);
+        if (more == NULL) {
+            snprintf(store->error, sizeof store->error, "the records of failures: no memory");
+            *have = HARK_S_ESYSTEM;
+            break;
+        }
+        id = more;
+    }
+    return id;
+}
+
+/* Keeps the last two. What an earlier run could not remove, or was killed before it did, goes too:
+ * the next time, if there is trouble now. */
+static void drop_others(struct hark_keeper *k)
+{
+    struct hark_store *store = k->config.record;
+    const uint64_t last = k->record;
+    int have = 0;
+    if (last <= 2) return;
+    if (k->tidy) {
+        k->tidy = store->ops->drop(store, k->config.key, last - 2) == HARK_S_OK;
+        return;
+    }
+    uint64_t *id = hark_keeper_records(store, k->config.key, &have);
+    k->tidy = have >= 0;
+    for (int i = 0; i < have && id[i] < last - 1; i++)
+        k->tidy &= store->ops->drop(store, k->config.key, id[i]) == HARK_S_OK;
+    free(id);
+}
+
 int hark_keeper_write(struct hark_keeper *k)
 {
     struct hark_store *store = k->config.record;
@@ -63,7 +98,7 @@ int hark_keeper_write(struct hark_keeper *k)
         return status;
     }
     k->record++;
-    if (k->record > 2) (void)store->ops->drop(store, k->config.key, k->record - 2);
+    drop_others(k);
     return HARK_KEEPER_OK;
 }
 
@@ -122,20 +157,18 @@ int hark_keeper_take(struct hark_keeper *k, struct hark_store *store, uint32_t k
 
 int hark_keeper_read(struct hark_keeper *k)
 {
-    uint64_t id[4];
-    int have = k->config.record->ops->list(k->config.record, k->config.key, id, 4);
-    if (have < 0) {
-        snprintf(k->error, sizeof k->error, "%s", k->config.record->error);
-        return HARK_KEEPER_EDURABLE;
-    }
-    if (have == 0) return HARK_KEEPER_OK;
-    int status = HARK_KEEPER_EDURABLE;
-    for (int i = have < 4 ? have : 4; i > 0 && status == HARK_KEEPER_EDURABLE; i--)
+    int have, status = HARK_KEEPER_EDURABLE;
+    uint64_t *id = hark_keeper_records(k->config.record, k->config.key, &have);
+    if (have < 0) snprintf(k->error, sizeof k->error, "%s", k->config.record->error);
+    if (have == 0) status = HARK_KEEPER_OK;
+    /* Those that are older could not be removed, and are of a long past. */
+    for (int i = have; i > 0 && status == HARK_KEEPER_EDURABLE && id[i - 1] + 2 >= id[have - 1];
+         i--)
         status = hark_keeper_take(k, k->config.record, k->config.key, id[i - 1]);
-    if (status < 0) return status;
-    k->record = id[(have < 4 ? have : 4) - 1]; /* a damaged newer one keeps its number */
-    k->resumed = true;
-    return HARK_KEEPER_OK;
+    k->resumed = have > 0 && status == HARK_KEEPER_OK;
+    if (k->resumed) k->record = id[have - 1]; /* a damaged newer one keeps its number */
+    free(id);
+    return status;
 }
 
 char *hark_keeper_identity(struct hark_store *store, uint32_t key, uint64_t id)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hark/registry.h"
+#include "../../src/driver/driver_internal.h"
 #include "script.h"
 
 enum {
@@ -117,6 +118,33 @@ static void kept_for_one_that_is_gone(void **state)
         assert_int_equal(script.taken, 0);
         assert_non_null(script.keep);
         for (int i = 0; i < LONG; i++) assert_int_equal(script.keep[i], 11);
+        free(p);
+        hark_driver_close(d);
+    }
+}
+
+/* It waits in the log, and goes from there before the transport has taken it, or when that has a
+ * part: it waited twice, because two failures had it sent again. */
+static void trimmed_while_it_waits(void **state)
+{
+    (void)state;
+    for (uint64_t done = 0; done < 2; done++) {
+        struct hark_driver *d = driver_of("hydee", &lending);
+        const struct hark_name name = {.peer = 1, .ssn = 1, .way = HARK_OUT};
+        uint8_t *p = payload(9);
+        uint32_t left;
+        script.behind = 1;
+        script.again = 1;
+        assert_int_equal(hark_driver_send_start(d, 1, 0, 5, p, LONG, &left), HARK_D_OK);
+        assert_int_equal(left, 1);
+        d->out[1]->head->frame.done = done;
+        assert_int_equal(hark_driver_trimmed(d, &name), HARK_D_OK);
+        hark_driver_log_trim(d, &name);
+        memset(script.keep, 0, LONG); /* it is used for something else */
+        while (left) assert_true(hark_driver_poll(d) >= 0);
+        assert_int_equal(script.taken, 1);
+        assert_int_equal(script.sent[0].payload[0], 9);
+        assert_ptr_equal(script.last.part[0].at, script.last.keep); /* nothing is copied there */
         free(p);
         hark_driver_close(d);
     }
@@ -346,8 +374,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
         cmocka_unit_test(kept_for_one_that_is_behind), cmocka_unit_test(kept_for_one_that_is_gone),
-        cmocka_unit_test(so_much_waits), cmocka_unit_test(started_and_not_waited_for),
-        cmocka_unit_test(withdrawn_with_its_receiver),
+        cmocka_unit_test(trimmed_while_it_waits), cmocka_unit_test(so_much_waits),
+        cmocka_unit_test(started_and_not_waited_for), cmocka_unit_test(withdrawn_with_its_receiver),
         cmocka_unit_test(not_kept_for_one_that_waits), cmocka_unit_test(a_long_one_is_not_taken),
         cmocka_unit_test(for_the_next_incarnation), cmocka_unit_test(what_is_added_is_counted),
         cmocka_unit_test(out_of_its_range)};
