@@ -50,6 +50,11 @@ struct peer { /* a connection to another agent, whoever began it */
     struct wish *wish;
 };
 
+struct placed { /* a copy, asked for in that round, that was put into the store */
+    uint32_t rank, round;
+    uint64_t id;
+};
+
 struct hark_depot {
     struct hark_listener *listener;
     struct peer *peer;
@@ -58,6 +63,8 @@ struct hark_depot {
     uint32_t *undone; /* of each rank: copies of that round and before are of a past that is undone
                        */
     bool no_room;     /* and said */
+    struct placed *placed;
+    uint32_t placed_count;
 };
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -130,6 +137,34 @@ static bool place(struct agent *a, struct coming *c)
     char from[64];
     name_coming(from, c);
     return hark_depot_place(a, a->depot->in, from, c->fd, c->rank, c->id);
+}
+
+/* Without memory for it an UNDO that comes late removes it too, as if it were older. */
+static void note_placed(struct hark_depot *d, const struct coming *c)
+{
+    struct placed *more = realloc(d->placed, (d->placed_count + 1) * sizeof *more);
+    if (more == NULL) return;
+    d->placed = more;
+    more[d->placed_count++] = (struct placed){c->rank, c->round, c->id};
+}
+
+/* Forgets those of the rank from `first` on, before `end`, up to that round. */
+static void forget_placed(
+    struct hark_depot *d, uint32_t rank, uint64_t first, uint64_t end, uint32_t round)
+{
+    for (uint32_t i = 0; i < d->placed_count;) {
+        const struct placed *x = &d->placed[i];
+        if (x->rank == rank && x->id >= first && x->id < end && x->round <= round)
+            d->placed[i] = d->placed[--d->placed_count];
+        else i++;
+    }
+}
+
+static bool is_placed(const struct hark_depot *d, uint32_t rank, uint64_t id)
+{
+    for (uint32_t i = 0; i < d->placed_count; i++)
+        if (d->placed[i].rank == rank && d->placed[i].id == id) return true;
+    return false;
 }
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -318,6 +353,7 @@ static void take_piece(struct peer *p, struct hark_control *m)
     c->at += length;
     const int why = errno;
     const bool whole = kept && c->at == all && place(p->a, c);
+    if (whole && c->round) note_placed(p->a->depot, c);
     if (!kept) say_no_room(p->a, rank, id, why);
     if (!kept || c->at == all) end_coming(p, c, whole);
 }
@@ -451,13 +487,14 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
 {
     uint64_t id[256];
     const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;
+    if (a->depot) forget_placed(a->depot, rank, 0, below, UINT32_MAX);
     for (int i = 0; i < n && i < 256 && id[i] < below; i++)
         (void)a->store->ops->drop(a->store, rank, id[i]);
 }
 
 /* Images of the rank behind that one are not wanted any more: those on their way here end, and so
- * do the wishes for some. */
-static void cancel(struct peer *p, uint32_t rank, uint64_t above)
+ * do the wishes for some. Copies of a later round are of the checkpoints that came after. */
+static void cancel(struct peer *p, uint32_t rank, uint64_t above, uint32_t round)
 {
     struct coming *next;
     for (struct wish **at = &p->wish; *at;) {
@@ -472,18 +509,21 @@ static void cancel(struct peer *p, uint32_t rank, uint64_t above)
     }
     for (struct coming *c = p->coming; c; c = next) {
         next = c->next;
-        if (c->rank == rank && c->id > above) end_coming(p, c, false);
+        if (c->rank == rank && c->id > above && c->round <= round) end_coming(p, c, false);
     }
 }
 
 void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t round)
 {
     if (a->depot && round > a->depot->undone[rank]) a->depot->undone[rank] = round;
-    for (struct peer *p = a->depot ? a->depot->peer : NULL; p; p = p->next) cancel(p, rank, above);
+    for (struct peer *p = a->depot ? a->depot->peer : NULL; p; p = p->next)
+        cancel(p, rank, above, round);
+    if (a->depot) forget_placed(a->depot, rank, above + 1, UINT64_MAX, round);
     uint64_t id[256];
     const int n = a->store ? a->store->ops->list(a->store, rank, id, 256) : 0;
     for (int i = 0; i < n && i < 256; i++)
-        if (id[i] > above) (void)a->store->ops->drop(a->store, rank, id[i]);
+        if (id[i] > above && !(a->depot && is_placed(a->depot, rank, id[i])))
+            (void)a->store->ops->drop(a->store, rank, id[i]);
 }
 
 void hark_depot_list(struct agent *a)
@@ -528,6 +568,7 @@ void hark_depot_close(struct agent *a)
     if (d->listener) hark_listener_close(d->listener);
     if (d->in > 0) close(d->in);
     free(d->undone);
+    free(d->placed);
     free(d);
     a->depot = NULL;
 }

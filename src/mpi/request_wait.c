@@ -185,17 +185,19 @@ static bool some_are_done(int count, const MPI_Request requests[], const char *c
 }
 
 /* Finishes all that are complete. How many; their errors are in the statuses. */
+/* *of: the communicator of the last one that has failed. */
 static int finish_some(int count, MPI_Request requests[], int indices[], MPI_Status statuses[],
-    bool *failed, const char *call)
+    bool *failed, struct comm **of, const char *call)
 {
     int n = 0;
     if (!some_are_done(count, requests, call)) return 0;
     for (int i = 0; i < count; i++) {
         struct request *r = active_at(requests, i);
         if (r == NULL || !r->done) continue;
+        struct comm *comm = r->comm;
         int error = hark_mpi_request_finish(&requests[i], r, status_at(statuses, n));
         if (statuses != MPI_STATUSES_IGNORE) statuses[n].MPI_ERROR = error;
-        if (error) *failed = true;
+        if (error) *failed = true, *of = comm;
         indices[n++] = i;
     }
     return n;
@@ -208,15 +210,16 @@ int PMPI_Waitsome(
     NEED_OPEN();
     NEED_COUNT(NULL, count);
     struct request *any;
+    struct comm *of = NULL;
     bool failed = false;
     int active = count_active(count, requests, &any);
     if (active < 0) return NOT_VALID(__func__);
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
-    while (
-        (*outcount = finish_some(count, requests, indices, statuses, &failed, "MPI_Waitsome")) == 0)
+    while ((*outcount = finish_some(
+                count, requests, indices, statuses, &failed, &of, "MPI_Waitsome")) == 0)
         wait_for_any(active, any, "MPI_Waitsome");
-    return failed ? hark_mpi_error(NULL, MPI_ERR_IN_STATUS, __func__,
+    return failed ? hark_mpi_error(of, MPI_ERR_IN_STATUS, __func__,
                         "a request has failed: its status has the error")
                   : MPI_SUCCESS;
 }
@@ -311,16 +314,17 @@ int PMPI_Testsome(
     NEED_OPEN();
     NEED_COUNT(NULL, count);
     struct request *any;
+    struct comm *of = NULL;
     bool failed = false;
     int active = count_active(count, requests, &any);
     if (active < 0) return NOT_VALID(__func__);
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
     hark_process_poll();
-    while (
-        (*outcount = finish_some(count, requests, indices, statuses, &failed, "MPI_Testsome")) == 0)
+    while ((*outcount = finish_some(
+                count, requests, indices, statuses, &failed, &of, "MPI_Testsome")) == 0)
         if (counts(any, "MPI_Testsome")) return MPI_SUCCESS;
-    return failed ? hark_mpi_error(NULL, MPI_ERR_IN_STATUS, __func__,
+    return failed ? hark_mpi_error(of, MPI_ERR_IN_STATUS, __func__,
                         "a request has failed: its status has the error")
                   : MPI_SUCCESS;
 }

@@ -63,6 +63,8 @@ int PMPI_Win_fence(int assert, MPI_Win win)
     NEED_OF(w, !any_queued(w), MPI_ERR_RMA_SYNC,
         "MPI_MODE_NOPRECEDE is asserted, and the window was accessed since the last fence");
     w->fence_open = !(assert &MPI_MODE_NOSUCCEED);
+    /* Memory that is shared: what others have put into theirs can be loaded from there now. */
+    if (w->mapped && !(assert &MPI_MODE_NOPRECEDE)) return PMPI_Barrier(HANDLE(MPI_Comm, w->comm));
     return MPI_SUCCESS;
 }
 

@@ -22,6 +22,33 @@ static bool seen(const struct hark_message *m)
     return status == 0;
 }
 
+static struct hark_request *first_without(const struct hark_message *m, uint64_t count)
+{
+    for (struct hark_request *q = hark_app.posted; q; q = q->next)
+        if (!q->reserved && q->claims != count && hark_queue_fits_message(q, m)) return q;
+    return NULL;
+}
+
+/* Is m left when each posted receive has its message? A receive takes one: the oldest message of
+ * the channel goes to the first receive that it fits, the next one to the first of the others. What
+ * a receive of any source takes is not known yet, and a replay may choose another one than it would
+ * take now; so all that such a receive could take is its own. */
+static bool is_left(const struct hark_message *m)
+{
+    static uint64_t counts;
+    if (hark_queue_claimant(NULL, m) == NULL) return true;
+    const struct hark_request channel = sought((int)m->from, hark_queue_context(m), HARK_ANY_TAG);
+    const uint64_t count = ++counts;
+    for (const struct hark_message *x = hark_queue_first(&channel); x;
+         x = hark_queue_next(&channel, x)) {
+        struct hark_request *q = first_without(x, count);
+        if (x == m) return q == NULL;
+        if (q && q->from == HARK_ANY_SOURCE) return false;
+        if (q) q->claims = count;
+    }
+    return false;
+}
+
 /* What the same look has seen: that it sees until something is taken, for what comes meanwhile is
  * behind it. That is no new choice, so a program that waits by looking for several messages in turn
  * has nothing more recorded. NULL: it has not looked, or not lately. */
@@ -29,8 +56,7 @@ static const struct hark_message *seen_before(int from, uint16_t ctx, int tag)
 {
     for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
         const struct seen *s = &hark_app.seen[i];
-        if (s->from == from && s->ctx == ctx && s->tag == tag &&
-            hark_queue_claimant(NULL, s->message) == NULL)
+        if (s->from == from && s->ctx == ctx && s->tag == tag && is_left(s->message))
             return s->message;
     }
     return NULL;
@@ -92,7 +118,7 @@ static const struct hark_message *see(int from, uint16_t ctx, int tag)
     struct hark_request r = sought(from, ctx, tag);
     struct hark_message *put_off = NULL;
     for (struct hark_message *m = look_from(&r); m; m = hark_queue_next(&r, m)) {
-        if (hark_queue_claimant(NULL, m)) {
+        if (!is_left(m)) {
             if (put_off == NULL) passed(&r, m);
             continue;
         }

@@ -62,6 +62,7 @@ static inline void hark_queue_post(struct hark_request *r)
 {
     r->next = NULL;
     r->early = NULL;
+    r->claims = 0;
     r->previous = hark_app.posted_last;
     if (r->previous) r->previous->next = r;
     else hark_app.posted = r;

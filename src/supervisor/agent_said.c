@@ -36,6 +36,11 @@ static void on_started(struct host *h, struct hark_control *m)
         return;
     }
     if (status == ENODATA && c->checkpoint) { /* who has it does not answer, or has just died */
+        if (c->lacks_since == 0 || c->lacks_inc != c->inc) {
+            c->lacks_since = hark_lease_now();
+            c->lacks_inc = c->inc;
+            c->lacks_said = false;
+        }
         c->lacks_image = true;
         return;
     }

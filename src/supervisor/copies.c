@@ -243,6 +243,15 @@ static void ask(struct supervisor *s, struct hark_wave_waiting *w, uint32_t rank
     }
 }
 
+/* Has nobody an image of it? Its host has just been lost, and the death of its process, which
+ * follows, drops the wave. */
+static bool is_lost(const struct supervisor *s, const struct hark_wave_waiting *w)
+{
+    for (uint32_t r = 0; r < s->o->ranks; r++)
+        if (is_of(s, w, r) && copies_of(s, r, w->fact.id, NULL) == 0) return true;
+    return false;
+}
+
 /* Are copies missing? Of an image that is lost there will be none. */
 static bool lacks(struct supervisor *s, const struct hark_wave_waiting *w)
 {
@@ -290,7 +299,7 @@ bool hark_sup_wave_waits(struct child *c, const struct hark_fact *fact)
     *w = (struct hark_wave_waiting){.said = c, .fact = *fact, .asked = hark_lease_now()};
     for (uint32_t r = 0; r < s->o->ranks; r++)
         if (is_of(s, w, r)) begin_round(s, r, fact->id);
-    if (!lacks(s, w) && !hark_sup_flush_ends(s)) {
+    if (!is_lost(s, w) && !lacks(s, w) && !hark_sup_flush_ends(s)) {
         free(w);
         return false;
     }
@@ -305,7 +314,7 @@ bool hark_sup_wave_ready(struct supervisor *s, struct child **c, struct hark_fac
 {
     for (struct hark_wave_waiting **at = &s->waves; *at; at = &(*at)->next) {
         struct hark_wave_waiting *w = *at;
-        if (lacks(s, w) || hark_sup_flush_ends(s)) continue;
+        if (is_lost(s, w) || lacks(s, w) || hark_sup_flush_ends(s)) continue;
         *c = w->said;
         *fact = w->fact;
         *at = w->next;

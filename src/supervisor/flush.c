@@ -151,9 +151,10 @@ static void read_set(struct hark_flush *f, uint64_t number)
 static void trouble(struct supervisor *s, const char *host, const char *line)
 {
     struct hark_flush *f = s->flush;
-    if (!f->failed)
-        hark_sup_say("%s%s%s%s; the run goes on with older checkpoints in %s", host ? "host " : "",
-            host ? host : "", host ? ": " : "", line, s->o->store);
+    if (!f->failed || f->then_end)
+        hark_sup_say("%s%s%s%s; the run %s with older checkpoints in %s", host ? "host " : "",
+            host ? host : "", host ? ": " : "", line, f->then_end ? "ends" : "goes on",
+            s->o->store);
     f->failed = true;
     give_up(f);
     if (f->then_end && s->phase == RUNNING) hark_sup_end(s, HARK_RUN_AGAIN);

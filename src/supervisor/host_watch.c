@@ -47,6 +47,39 @@ static void lose_silent(struct host *h, uint64_t silent)
     hark_sup_host_lost(h, how);
 }
 
+/* One of the hosts that have the image; NULL: it comes from elsewhere. */
+static const struct host *holder_of(const struct child *c)
+{
+    const struct hark_holdings *x = c->s->holdings ? &c->s->holdings[c->rank] : NULL;
+    for (uint32_t i = 0; x && i < x->count; i++)
+        if (x->at[i].id == c->checkpoint && !x->at[i].host->lost && x->at[i].host != c->host)
+            return x->at[i].host;
+    return NULL;
+}
+
+/* It is there, and does not come: nobody but us can notice, for the process has not begun. */
+static void say_lacks(struct child *c)
+{
+    struct supervisor *s = c->s;
+    const uint64_t since = hark_lease_now() - c->lacks_since,
+                   patience = 2 * s->o->host_timeout_ms * UINT64_C(1000000),
+                   limit = s->o->stall_limit_ms * UINT64_C(1000000);
+    const struct host *from = holder_of(c);
+    if (since >= patience && !c->lacks_said) {
+        c->lacks_said = true;
+        hark_sup_say("host %s: checkpoint %" PRIu64
+                     " of rank %u has not come there in %.0f s, %s%s; its process waits for it",
+            c->host->name, c->checkpoint, c->rank, (double)since / 1e9,
+            from ? "though it is on host " : "though the store has it", from ? from->name : "");
+    }
+    if (limit && since >= limit && s->phase == RUNNING) {
+        hark_sup_say(
+            "a process has waited for its checkpoint for %.6g s (--stall-limit): the run ends",
+            (double)s->o->stall_limit_ms / 1000);
+        hark_sup_end(s, 1);
+    }
+}
+
 /* Those that could not begin, since their images were not to be had: again, or, if no host that has
  * one lives any more, dead, and the failure service looks for another checkpoint. At the end too:
  * nobody is there who could die. */
@@ -58,8 +91,11 @@ static void look_for_images(struct supervisor *s)
         if (!c->lacks_image || c->ended || c->host->lost) continue;
         c->lacks_image = false;
         if (s->phase == RUNNING && !s->signal && hark_sup_holders(c, c->checkpoint, address)) {
-            (void)hark_sup_spawn(c);
-            continue;
+            say_lacks(c);
+            if (s->phase == RUNNING) {
+                (void)hark_sup_spawn(c);
+                continue;
+            }
         }
         c->ended = s->deaths_due = true;
         c->status = SIGKILL;

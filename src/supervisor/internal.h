@@ -103,7 +103,10 @@ struct child { /* a process of the job, over all its incarnations */
     struct supervisor *s;
     struct host *host; /* NULL: ours */
     bool lacks_image;  /* there: it could not begin without it */
-    bool left, ended;  /* there: it has closed its control socket; it has ended, with `status` */
+    bool lacks_said;
+    uint32_t lacks_inc;   /* since then this incarnation has lacked it: */
+    uint64_t lacks_since; /* hark_lease_now() */
+    bool left, ended;     /* there: it has closed its control socket; it has ended, with `status` */
     int status;
     int journal_there;       /* descriptor on its host; -1: none */
     bool paused[HARK_PIPES]; /* there */

@@ -86,6 +86,41 @@ power_cut h2
 ends_right 'a damaged copy'
 holds 'a damaged copy: the damage is said' says 'host h3: image .*r1/[0-9]*: .*; another copy of it is looked for'
 
+# A process is to begin on a host that does not reach the one with its image: that is said, and it begins when it does.
+begin 'h1 slots=2\nh[2-3] slots=1\nh4\n' --spares 1 --host-timeout 1s
+holds 'far from its image: it runs' until_true 20 goes_on lies_on 2 h2 h3
+wall h3 h4
+power_cut h2
+holds 'far from its image: it is said' until_true 30 says '^hark: host h4: checkpoint [0-9]* of rank 2 has not come there in [0-9]* s, though it is on host h3; its process waits for it$'
+wall_down h3 h4
+ends_right 'far from its image'
+is 'far from its image: it is said once' 1 "$(grep -c 'its process waits for it' err)"
+begin 'h1 slots=2\nh[2-3] slots=1\nh4\n' --spares 1 --host-timeout 1s --stall-limit 4s
+holds 'too far: it runs' until_true 20 goes_on lies_on 2 h2 h3
+wall h3 h4
+power_cut h2
+wait $run
+is 'too far: status' 1 $?
+holds 'too far: it is said' says 'has waited for its checkpoint for 4 s (--stall-limit): the run ends'
+wall_down h3 h4
+
+# A host that keeps copies is not reached by hark run for a moment, and by the others it is. What was undone meanwhile it hears late: copies
+# of what came after stay there.
+begin 'h1 slots=2\nh[2-3] slots=1\nh4\n' --spares 1 --host-timeout 20s --host-copies 3 --verbose
+holds 'heard late: it runs' until_true 20 goes_on lies_on 2 h2 h3 h4
+newest_on() { names "$1" "$2" | sort -n | tail -n 1 | grep . || echo 0; }
+wall h4 h1
+on h2 kill -9 "$(sed -n 's/^hark: rank 2 is process \([0-9]*\) .*/\1/p' err)"
+holds 'heard late: it goes back' until_true 20 says '^hark: rank 2 died'
+before=$(newest_on 2 h2)
+copied() { [ "$(newest_on 2 h4)" -gt "$before" ]; }
+holds 'heard late: what comes then is copied' until_true 20 goes_on copied
+kept=$(newest_on 2 h4)
+wall_down h4 h1
+decided() { [ "$(newest_on 2 h2)" -gt $((kept + 1)) ]; }
+holds 'heard late: there are checkpoints again' until_true 30 goes_on decided
+ends_right 'heard late'
+
 # A level above: some checkpoints go to a store that all share. All that had an image of the last one are gone.
 sets() { ls "$shared/store/flushed/r0" 2>/dev/null | grep -c '^[0-9]'; } # that are whole in the shared store
 last_set() { ls "$shared/store/flushed/r0" 2>/dev/null | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; }

@@ -35,6 +35,58 @@ static void test_matched(int round)
     }
 }
 
+/* A receive that is posted takes one message; the next one with its tag is there for a probe. */
+static void test_probes_behind_receives(void)
+{
+    const int next = (rank + 1) % size, last = (rank + size - 1) % size, data[3] = {5, 6, 7};
+    int first = 0, got[3] = {0}, count, flag = 0;
+    MPI_Request request[2];
+    MPI_Status status;
+    MPI_Irecv(&first, 1, MPI_INT, last, 7, MPI_COMM_WORLD, &request[0]);
+    MPI_Send(data, 1, MPI_INT, next, 7, MPI_COMM_WORLD);
+    MPI_Send(data, 3, MPI_INT, next, 7, MPI_COMM_WORLD);
+    MPI_Send(data, 0, MPI_INT, next, 8, MPI_COMM_WORLD);
+    MPI_Recv(got, 0, MPI_INT, last, 8, MPI_COMM_WORLD, &status); /* all have come */
+    MPI_Iprobe(last, 9, MPI_COMM_WORLD, &flag, &status);
+    CHECK(!flag, "nobody sends with that tag");
+    while (!flag) MPI_Iprobe(last, 7, MPI_COMM_WORLD, &flag, &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == 3, "%d", count);
+    MPI_Probe(MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &status);
+    MPI_Get_count(&status, MPI_INT, &count);
+    CHECK(count == 3 && status.MPI_SOURCE == last, "%d", count);
+    MPI_Irecv(got, 3, MPI_INT, last, 7, MPI_COMM_WORLD, &request[1]);
+    MPI_Iprobe(last, 7, MPI_COMM_WORLD, &flag, &status);
+    CHECK(!flag, "each has its receive");
+    MPI_Wait(&request[1], MPI_STATUS_IGNORE);
+    MPI_Wait(&request[0], MPI_STATUS_IGNORE);
+    CHECK(first == 5 && got[2] == 7, "%d %d", first, got[2]);
+}
+
+/* What has failed is told to the errhandler of its communicator. */
+static void test_some_fail(void)
+{
+    int out, index, in = 0, data[4] = {0}, flag = 0;
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    for (int test = 0; test < 2; test++) {
+        MPI_Irecv(&in, 1, MPI_INT, rank, 0, comm, &request);
+        MPI_Send(data, 4, MPI_INT, rank, 0, comm);
+        int error = test ? MPI_SUCCESS : MPI_Waitsome(1, &request, &out, &index, &status);
+        while (test && error == MPI_SUCCESS)
+            error = MPI_Testsome(1, &request, &out, &index, &status);
+        CHECK(error == MPI_ERR_IN_STATUS && out == 1 && index == 0, "%d", error);
+        MPI_Error_class(status.MPI_ERROR, &flag);
+        CHECK(flag == MPI_ERR_TRUNCATE, "%d", flag);
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_free(&comm);
+}
+
 static void test_no_process(void)
 {
     MPI_Message message;
@@ -187,6 +239,8 @@ int main(int argc, char **argv)
     for (int round = 0; round < 60; round++) {
         test_matched(round);
         test_no_process();
+        test_probes_behind_receives();
+        test_some_fail();
         test_generalized();
         test_looks();
         test_buffer();
