@@ -6,6 +6,7 @@
  */
 #include "state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -305,7 +306,7 @@ static struct coming *coming_of(struct peer *p, uint32_t rank, uint64_t id, bool
     if (c || !begins || (c = calloc(1, sizeof *c)) == NULL) return c;
     *c = (struct coming){.rank = rank, .id = id, .number = p->a->depot->number++};
     name_coming(name, c);
-    (void)unlinkat(p->a->depot->in, name, 0); /* of an agent that died */
+    (void)unlinkat(p->a->depot->in, name, 0); /* if it could not be removed before */
     c->fd = openat(p->a->depot->in, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (c->fd < 0) {
         free(c);
@@ -535,6 +536,17 @@ void hark_depot_list(struct agent *a)
     }
 }
 
+/* What has come in part to an agent that died is of no use to anybody. */
+static void empty(int directory)
+{
+    const int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *all = again >= 0 ? fdopendir(again) : NULL;
+    for (const struct dirent *e; all && (e = readdir(all)) != NULL;)
+        if (e->d_name[0] != '.') (void)unlinkat(directory, e->d_name, 0);
+    if (all) closedir(all);
+    else if (again >= 0) close(again);
+}
+
 bool hark_depot_open(struct agent *a, char error[256])
 {
     const struct hark_connection_config config = connections(a);
@@ -544,6 +556,7 @@ bool hark_depot_open(struct agent *a, char error[256])
     if (a->depot && a->depot->undone) {
         (void)mkdirat(a->store_fd, "in", 0700);
         a->depot->in = openat(a->store_fd, "in", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (a->depot->in >= 0) empty(a->depot->in);
         if (a->depot->in < 0)
             snprintf(why, sizeof why, "%s/in: %s", a->store_path, strerror(errno));
         else if (hark_listener_open(&a->depot->listener, &config, NULL, 0, why) == 0) return true;
