@@ -536,7 +536,7 @@ void hark_depot_list(struct agent *a)
     }
 }
 
-/* What has come in part to an agent that died is of no use to anybody. */
+/* Copies that came in part to an agent that died are of no use. */
 static void empty(int directory)
 {
     const int again = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

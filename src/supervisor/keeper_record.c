@@ -60,8 +60,8 @@ uint64_t *hark_keeper_records(struct hark_store *store, uint32_t key, int *have)
     return id;
 }
 
-/* Keeps the last two. What an earlier run could not remove, or was killed before it did, goes too:
- * the next time, if there is trouble now. */
+/* Keeps the last two records. Older ones, which an earlier run could not remove or was killed
+ * before it did, go too: with the next record, if they can not be removed now. */
 static void drop_others(struct hark_keeper *k)
 {
     struct hark_store *store = k->config.record;

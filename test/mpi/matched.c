@@ -63,7 +63,7 @@ static void test_probes_behind_receives(void)
     CHECK(first == 5 && got[2] == 7, "%d %d", first, got[2]);
 }
 
-/* What has failed is told to the errhandler of its communicator. */
+/* The errhandler of a request's communicator hears that the request has failed. */
 static void test_some_fail(void)
 {
     int out, index, in = 0, data[4] = {0}, flag = 0;
