@@ -109,14 +109,19 @@ wall_down h3 h4
 begin 'h1 slots=2\nh[2-3] slots=1\nh4\n' --spares 1 --host-timeout 20s --host-copies 3 --verbose
 holds 'heard late: it runs' until_true 20 goes_on lies_on 2 h2 h3 h4
 newest_on() { names "$1" "$2" | sort -n | tail -n 1 | grep . || echo 0; }
-wall h4 h1
+wall h1 h4
 on h2 kill -9 "$(sed -n 's/^hark: rank 2 is process \([0-9]*\) .*/\1/p' err)"
 holds 'heard late: it goes back' until_true 20 says '^hark: rank 2 died'
 before=$(newest_on 2 h2)
 copied() { [ "$(newest_on 2 h4)" -gt "$before" ]; }
 holds 'heard late: what comes then is copied' until_true 20 goes_on copied
 kept=$(newest_on 2 h4)
-wall_down h4 h1
+# Of the undone past, as the agent sees it: that did not come as a copy of after it. When it goes, the agent has heard.
+past=$(dirname "$(ls "$HARK_HOSTS"/h4/local/hark/*/r2/"$kept")")/4000000000
+touch "$past"
+wall_down h1 h4
+holds 'heard late: what was undone goes' until_true 30 test ! -e "$past"
+holds "heard late: copies of what came after stay ($kept)" [ "$(newest_on 2 h4)" -ge "$kept" ]
 decided() { [ "$(newest_on 2 h2)" -gt $((kept + 1)) ]; }
 holds 'heard late: there are checkpoints again' until_true 30 goes_on decided
 ends_right 'heard late'
