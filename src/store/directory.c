@@ -87,10 +87,8 @@ static int put_blocks(struct content *c, int fd, const char **why)
 static int put_file(struct content *c, int fd, const char **why)
 {
     static _Thread_local char detail[128];
-    struct hark_image *image;
-    int status = hark_image_read(c->root, c->from, c->wanted, &image, detail, why);
+    int status = hark_image_verify(c->root, c->from, c->wanted, detail, why);
     if (status != HARK_S_OK) return status;
-    hark_image_free(image);
     uint8_t *piece = malloc(COPIED);
     int64_t n = -1;
     for (uint64_t at = 0; piece; at += (uint64_t)n) {
@@ -262,6 +260,13 @@ static int read_image(struct directory *d, int fd, const struct hark_image_name 
     return hark_image_read(d->root, fd, name, to, detail, why);
 }
 
+static int verify_image(struct directory *d, int fd, const struct hark_image_name *name, void *to,
+    char detail[128], const char **why)
+{
+    (void)to;
+    return hark_image_verify(d->root, fd, name, detail, why);
+}
+
 static int measure_image(struct directory *d, int fd, const struct hark_image_name *name, void *to,
     char detail[128], const char **why)
 {
@@ -294,10 +299,7 @@ static void directory_release(struct hark_store *s, void *handle)
 
 static int directory_verify(struct hark_store *s, uint32_t rank, uint64_t id)
 {
-    struct hark_image *image;
-    int status = load((struct directory *)s, rank, id, &image);
-    if (status == HARK_S_OK) hark_image_free(image);
-    return status;
+    return with_image((struct directory *)s, rank, id, verify_image, NULL);
 }
 
 /* Not synced: should a dropped image come back after a power failure, it is still whole and merely
@@ -431,16 +433,13 @@ int hark_store_verify_file(struct hark_store *s, uint32_t rank, uint64_t id, int
 {
     struct directory *d = (struct directory *)s;
     struct hark_image_name name;
-    struct hark_image *image;
     char path[64], detail[128];
     const char *why = NULL;
     if (s->ops != &directory_ops || fd < 0) return HARK_S_EINVAL;
     int status = check(d, rank, id, path, &name);
     if (status != HARK_S_OK) return status;
-    status = hark_image_read(d->root, fd, &name, &image, detail, &why);
-    if (status != HARK_S_OK) return hark_directory_say(d, status, "image", path, why);
-    hark_image_free(image);
-    return HARK_S_OK;
+    status = hark_image_verify(d->root, fd, &name, detail, &why);
+    return status == HARK_S_OK ? HARK_S_OK : hark_directory_say(d, status, "image", path, why);
 }
 
 int hark_store_import(

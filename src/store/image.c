@@ -148,22 +148,22 @@ static const char *identity_wrong(
     return detail;
 }
 
-/* The table must be the one that lay_out makes; anything else would be another format. */
-static const char *sections_invalid(struct hark_image *image, uint64_t length)
+/* The table must be the one that lay_out makes; anything else would be another format. Fills in the
+ * sections of an image that is in memory; NULL: it is not. */
+static const char *sections_invalid(
+    const uint8_t *entry, uint32_t count, uint64_t length, struct hark_image *image)
 {
-    const uint8_t *entry = image->bytes + HEAD;
-    uint64_t at = HEAD + (uint64_t)ENTRY * image->count, end = length - DIGEST;
-    for (uint32_t i = 0; i < image->count; i++, entry += ENTRY) {
-        struct hark_section *s = &image->section[i];
-        uint64_t offset = store_get64(entry + 16);
-        s->tag = store_get32(entry);
-        s->pad = 0;
-        s->id = store_get64(entry + 8);
-        s->at = image->bytes + at;
-        s->length = store_get64(entry + 24);
-        if (offset != at || at > end || s->length > end - at)
+    uint64_t at = HEAD + (uint64_t)ENTRY * count, end = length - DIGEST;
+    for (uint32_t i = 0; i < count; i++, entry += ENTRY) {
+        const uint64_t offset = store_get64(entry + 16), bytes = store_get64(entry + 24);
+        if (offset != at || at > end || bytes > end - at)
             return "has a section that reaches outside of it";
-        at += s->length + store_padding(s->length);
+        if (image)
+            image->section[i] = (struct hark_section){.tag = store_get32(entry),
+                .id = store_get64(entry + 8),
+                .at = image->bytes + at,
+                .length = bytes};
+        at += bytes + store_padding(bytes);
     }
     return at == end ? NULL : "has bytes that belong to no section";
 }
@@ -174,18 +174,28 @@ static int read_failed(int64_t got, const char **why)
     return got < 0 ? HARK_S_ESYSTEM : HARK_S_EDAMAGED;
 }
 
-int hark_image_load(int fd, uint8_t **bytes, uint64_t *length, char detail[128], const char **why)
+/* The file's length and its head, with which the rest can be looked at. */
+static int read_head(
+    int fd, uint8_t head[HEAD], uint64_t *length, char detail[128], const char **why)
 {
     struct stat st;
-    uint8_t head[HEAD], digest[DIGEST];
-    *bytes = NULL;
     *why = NULL;
     if (fstat(fd, &st) < 0) return HARK_S_ESYSTEM;
     *length = S_ISREG(st.st_mode) && st.st_size > 0 ? (uint64_t)st.st_size : 0;
-    int64_t got = *length > 0 ? hark_file_read(fd, head, HEAD) : 0;
+    const int64_t got = *length > 0 ? hark_file_read(fd, head, HEAD) : 0;
     if (got < 0) return HARK_S_ESYSTEM;
     *why = head_invalid(head, (uint64_t)got, *length, detail);
-    if (*why) return HARK_S_EDAMAGED;
+    return *why ? HARK_S_EDAMAGED : HARK_S_OK;
+}
+
+static const char wrong_digest[] = "has a wrong checksum: it was changed after it was written";
+
+int hark_image_load(int fd, uint8_t **bytes, uint64_t *length, char detail[128], const char **why)
+{
+    uint8_t head[HEAD], digest[DIGEST];
+    *bytes = NULL;
+    int status = read_head(fd, head, length, detail, why);
+    if (status != HARK_S_OK) return status;
 
     /* Only now is anything allocated, and nothing that the file does not really hold. */
     uint8_t *made = *length <= SIZE_MAX ? malloc((size_t)*length) : NULL;
@@ -193,13 +203,13 @@ int hark_image_load(int fd, uint8_t **bytes, uint64_t *length, char detail[128],
         *why = "no memory to read it";
         return HARK_S_ESYSTEM;
     }
-    got = hark_file_read(fd, made, *length);
-    int status = HARK_S_OK, saved = errno;
+    const int64_t got = hark_file_read(fd, made, *length);
+    const int saved = errno;
     if (got < 0 || (uint64_t)got != *length) status = read_failed(got, why);
     else if (memcmp(made, head, HEAD) != 0) *why = "changed while it was read";
     else hark_digest(made, *length - DIGEST, digest);
     if (status == HARK_S_OK && !*why && memcmp(digest, made + *length - DIGEST, DIGEST) != 0)
-        *why = "has a wrong checksum: it was changed after it was written";
+        *why = wrong_digest;
     if (status == HARK_S_OK && *why) status = HARK_S_EDAMAGED;
     if (status == HARK_S_OK) *bytes = made;
     else free(made);
@@ -219,7 +229,7 @@ static int take_whole(uint8_t *bytes, uint64_t length, struct hark_image **image
     }
     made->bytes = bytes;
     made->count = count;
-    *why = sections_invalid(made, length);
+    *why = sections_invalid(bytes + HEAD, count, length, made);
     if (!*why) *image = made;
     else hark_image_free(made);
     return *why ? HARK_S_EDAMAGED : HARK_S_OK;
@@ -242,6 +252,58 @@ int hark_image_read(int root, int fd, const struct hark_image_name *name, struct
     free(bytes);
     errno = saved;
     return status;
+}
+
+static int verify_digest(int fd, uint64_t length, const char **why)
+{
+    uint8_t digest[DIGEST], written[DIGEST];
+    int64_t got = hark_digest_file(fd, length - DIGEST, digest);
+    if (got < 0 && errno == ENOMEM) *why = "no memory to read it";
+    if (got < 0) return HARK_S_ESYSTEM;
+    if ((uint64_t)got != length - DIGEST) return read_failed(got, why);
+    got = hark_file_read_from(fd, written, DIGEST, length - DIGEST);
+    if (got != DIGEST) return read_failed(got, why);
+    if (memcmp(digest, written, DIGEST) == 0) return HARK_S_OK;
+    *why = wrong_digest;
+    return HARK_S_EDAMAGED;
+}
+
+static int verify_sections(int fd, uint32_t count, uint64_t length, const char **why)
+{
+    const uint64_t bytes = (uint64_t)ENTRY * count;
+    uint8_t *entry = bytes < SIZE_MAX ? malloc((size_t)bytes + 1) : NULL;
+    if (entry == NULL) {
+        *why = "no memory to read it";
+        return HARK_S_ESYSTEM;
+    }
+    const int64_t got = hark_file_read_from(fd, entry, bytes, HEAD);
+    const int saved = errno;
+    int status = HARK_S_OK;
+    if (got < 0 || (uint64_t)got != bytes) status = read_failed(got, why);
+    else *why = sections_invalid(entry, count, length, NULL);
+    if (*why) status = HARK_S_EDAMAGED;
+    free(entry);
+    errno = saved;
+    return status;
+}
+
+int hark_image_verify(
+    int root, int fd, const struct hark_image_name *name, char detail[128], const char **why)
+{
+    uint8_t head[HEAD];
+    uint64_t length;
+    struct hark_image *image;
+    int status = read_head(fd, head, &length, detail, why);
+    if (status != HARK_S_OK) return status;
+    if (store_get32(head + 8) == HARK_IMAGE_FORMAT_BLOCKS) {
+        status = hark_image_read(root, fd, name, &image, detail, why);
+        if (status == HARK_S_OK) hark_image_free(image);
+        return status;
+    }
+    status = verify_digest(fd, length, why);
+    if (status != HARK_S_OK) return status;
+    *why = identity_wrong(head, name, detail);
+    return *why ? HARK_S_EDAMAGED : verify_sections(fd, store_get32(head + 28), length, why);
 }
 
 void hark_image_free(struct hark_image *image)

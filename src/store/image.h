@@ -62,6 +62,11 @@ int hark_image_read(int root, int fd, const struct hark_image_name *name, struct
     char detail[128], const char **why);
 void hark_image_free(struct hark_image *image);
 
+/* The same of what need not be in memory afterwards: however long the image is, only a piece of it
+ * is there at a time. One by blocks is read. */
+int hark_image_verify(
+    int root, int fd, const struct hark_image_name *name, char detail[128], const char **why);
+
 void hark_image_job_encode(uint8_t bytes[HARK_IMAGE_JOB_FILE], const char *job, uint32_t ranks);
 /* NULL, or what is wrong with the `length` bytes of a job file; else job and ranks are filled. */
 const char *hark_image_job_decode(

@@ -2,6 +2,8 @@
 #include "out.h"
 #include "file.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The disk works on so much while the next bytes are hashed and copied; else it would have nothing
@@ -62,4 +64,24 @@ void hark_out_digest(struct out *o, uint8_t digest[16])
 void hark_digest(const void *at, uint64_t length, uint8_t digest[16])
 {
     put_digest(XXH3_128bits(at, (size_t)length), digest);
+}
+
+int64_t hark_digest_file(int fd, uint64_t length, uint8_t digest[16])
+{
+    XXH3_state_t hash;
+    uint8_t *piece = malloc(HARK_OUT_PIECE);
+    int64_t at = 0, got = piece ? 1 : -1;
+    XXH3_128bits_reset(&hash);
+    while (got > 0 && (uint64_t)at < length) {
+        const uint64_t left = length - (uint64_t)at;
+        got = hark_file_read_from(
+            fd, piece, left < HARK_OUT_PIECE ? left : HARK_OUT_PIECE, (uint64_t)at);
+        if (got > 0) XXH3_128bits_update(&hash, piece, (size_t)got);
+        if (got > 0) at += got;
+    }
+    const int saved = piece ? errno : ENOMEM;
+    free(piece);
+    errno = saved;
+    put_digest(XXH3_128bits_digest(&hash), digest);
+    return got < 0 ? -1 : at;
 }

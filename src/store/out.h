@@ -29,5 +29,7 @@ int hark_out_flush(struct out *o);
 /* XXH3-128 of `length` bytes, and of all that was put, as they are in files. */
 void hark_out_digest(struct out *o, uint8_t digest[16]);
 void hark_digest(const void *at, uint64_t length, uint8_t digest[16]);
+/* Of the file's first `length` bytes; how many there were, or -1 with errno. */
+int64_t hark_digest_file(int fd, uint64_t length, uint8_t digest[16]);
 
 #endif

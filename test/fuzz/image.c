@@ -26,6 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (data[0] & 1) reseal(copy, size - 1);
     int fd = file_set(copy, size - 1);
     int status = hark_image_read(-1, fd, &name, &image, detail, &why);
+    char detail_too[128];
+    const char *why_too = NULL;
+    if (hark_image_verify(-1, fd, &name, detail_too, &why_too) != status ||
+        (why == NULL) != (why_too == NULL) || (why && strcmp(why, why_too) != 0))
+        finding("verified, it is: %s", why_too ? why_too : "whole");
     if (status == HARK_S_OK) {
         uint64_t sum = 0;
         for (uint32_t i = 0; i < image->count; i++) {
