@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "hark/store.h"
+
 enum part { LOST, NOT_ASKED, ASKED, GOOD };
 
 struct hark_rebuild {
@@ -27,7 +29,8 @@ struct hark_rebuild {
     const struct hark_coded_item *item;
     struct hark_combine *combine;
     uint32_t chunk;
-    int fd; /* -1: it has not begun */
+    int fd;                       /* -1: it has not begun */
+    struct hark_placing *placing; /* all of it is here */
     char name[32];
 };
 
@@ -45,6 +48,7 @@ static void end(struct hark_rebuild *r)
     while (*at != r) at = &(*at)->next;
     *at = r->next;
     if (r->combine) hark_combine_end(r->coder, r->combine);
+    if (r->placing) hark_placing_end(r->placing);
     if (r->fd >= 0) {
         close(r->fd);
         (void)unlinkat(r->coder->directory, r->name, 0); /* unless it has got another one */
@@ -82,13 +86,28 @@ static void say_spoilt(struct hark_rebuild *r)
     hark_agent_say(r->coder->a, &m);
 }
 
-static void finish(struct hark_rebuild *r)
+static void placed(void *self, int status, const char *error)
 {
+    struct hark_rebuild *r = self;
     struct agent *a = r->coder->a;
-    uint8_t sum[HARK_CODED_SUM];
-    const uint64_t length = r->item->length;
     const uint32_t rank = r->rank;
     const uint64_t id = r->id;
+    r->placing = NULL;
+    if (status != HARK_S_OK) {
+        if (status == HARK_S_EDAMAGED) say_spoilt(r);
+        fail(r, status == HARK_S_EDAMAGED ? "what comes out is damaged" : error);
+        return;
+    }
+    end(r);
+    hark_agent_say_line(
+        a, HARK_A_SAY, "checkpoint %" PRIu64 " of rank %u was rebuilt from its code", id, rank);
+    hark_depot_tell(a, rank, id, HARK_HOLDS_WHOLE);
+}
+
+static void finish(struct hark_rebuild *r)
+{
+    uint8_t sum[HARK_CODED_SUM];
+    const uint64_t length = r->item->length;
     const bool ok =
         ftruncate(r->fd, (off_t)length) == 0 &&
         pread(r->fd, sum, sizeof sum, (off_t)(length - sizeof sum)) == (ssize_t)sizeof sum;
@@ -96,16 +115,19 @@ static void finish(struct hark_rebuild *r)
         fail(r, strerror(errno));
         return;
     }
-    if (memcmp(sum, r->item->sum, sizeof sum) != 0 ||
-        !hark_depot_place(a, r->coder->directory, r->name, r->fd, rank, id)) {
-        say_spoilt(r);
-        fail(r, "what comes out is damaged");
+    if (memcmp(sum, r->item->sum, sizeof sum) != 0) {
+        placed(r, HARK_S_EDAMAGED, "");
         return;
     }
-    end(r);
-    hark_agent_say_line(
-        a, HARK_A_SAY, "checkpoint %" PRIu64 " of rank %u was rebuilt from its code", id, rank);
-    hark_depot_tell(a, rank, id, HARK_HOLDS_WHOLE);
+    const struct hark_placing_of of = {.rank = r->rank,
+        .id = r->id,
+        .file = r->fd,
+        .directory = r->coder->directory,
+        .name = r->name,
+        .self = r,
+        .done = placed};
+    r->placing = hark_placing_begin(r->coder->a, &of);
+    if (r->placing == NULL) fail(r, strerror(ENOMEM));
 }
 
 /* ---- chunks ---------------------------------------------------------------------------------- */

@@ -103,18 +103,17 @@ static void get_image(struct hosted *h)
 {
     struct hark_agent_start *s = h->waits;
     const char *from = s->from[h->tried];
-    const bool here = from && from[0] == 0 && hark_depot_has(h->a, h->slot, s->checkpoint);
-    if (from && from[0] == 0 && !here) from = s->from[++h->tried];
-    if (from && !here) {
-        h->tried++;
-        if (strcmp(from, HARK_AGENT_SHARED) == 0) hark_shared_get(h->a, h->slot, s->checkpoint);
-        else if (strncmp(from, HARK_AGENT_SET, sizeof HARK_AGENT_SET - 1) == 0)
-            hark_coder_get(h->a, h->slot, s->checkpoint, from);
-        else hark_depot_get(h->a, h->slot, s->checkpoint, from);
+    if (from == NULL) {
+        h->waits = NULL;
+        start(h, s, ENODATA);
         return;
     }
-    h->waits = NULL;
-    start(h, s, here ? 0 : ENODATA);
+    h->tried++;
+    if (from[0] == 0) hark_depot_check(h->a, h->slot, s->checkpoint);
+    else if (strcmp(from, HARK_AGENT_SHARED) == 0) hark_shared_get(h->a, h->slot, s->checkpoint);
+    else if (strncmp(from, HARK_AGENT_SET, sizeof HARK_AGENT_SET - 1) == 0)
+        hark_coder_get(h->a, h->slot, s->checkpoint, from);
+    else hark_depot_get(h->a, h->slot, s->checkpoint, from);
 }
 
 static void image_came(struct agent *a, uint32_t rank, uint64_t id, bool whole)

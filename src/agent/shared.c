@@ -123,13 +123,15 @@ static void free_task(struct task *t)
 static void tell_flushed(struct agent *a, const struct task *t)
 {
     struct hark_control m;
+    const bool none = t->status == HARK_S_ENONE || t->status == HARK_S_EDAMAGED;
+    if (none) hark_depot_lacks(a, t->rank, t->id, t->status, t->error);
     hark_control_begin(&m, HARK_A_FLUSHED);
     hark_control_put32(&m, t->rank);
     hark_control_put64(&m, t->id);
     hark_control_put32(&m, t->number);
-    hark_control_put32(&m, t->status == HARK_S_OK      ? HARK_FLUSHED
-                           : t->status == HARK_S_ENONE ? HARK_FLUSHED_NONE
-                                                       : HARK_FLUSHED_NOT);
+    hark_control_put32(&m, t->status == HARK_S_OK ? HARK_FLUSHED
+                           : none                 ? HARK_FLUSHED_NONE
+                                                  : HARK_FLUSHED_NOT);
     hark_control_puts(&m, t->error, strlen(t->error));
     hark_agent_say(a, &m);
 }

@@ -7,7 +7,7 @@
  *   takeover.c     another supervisor takes the place of the one that died
  *   keep.c     what a supervisor must hear that takes the place of this one
  *   report.c   what goes to it: figures, files
- *   depot.c    images in the host's own store, and other agents
+ *   depot.c    images in the host's own store, and other agents: depot.h
  *   coder.c    codes over the images of several hosts: coder.h
  *   shared.c   images in the store that all hosts share
  *   place.c    what of the job is here: directory, board, store, janitor
@@ -25,6 +25,7 @@
 
 struct agent;
 struct hark_depot;
+struct hark_placing;
 struct hark_coder;
 struct hark_agent_input;
 struct hark_shared;
@@ -144,7 +145,8 @@ void hark_agent_leave(struct agent *a, int status);
 /* depot.c: images in the host's own store, their copies on other hosts and from there */
 bool hark_depot_open(struct agent *a, char error[256]);
 uint16_t hark_depot_port(const struct agent *a);
-bool hark_depot_has(struct agent *a, uint32_t rank, uint64_t id); /* whole? */
+/* Is the image here whole? Then a->image_came() */
+void hark_depot_check(struct agent *a, uint32_t rank, uint64_t id);
 void hark_depot_copy(
     struct agent *a, uint32_t rank, uint64_t id, const char *address, uint32_t round);
 /* Then a->image_came() */
@@ -153,13 +155,32 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below);
 void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t round);
 void hark_depot_list(struct agent *a); /* tells the supervisor what is there */
 void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole);
+/* The image is not here, or damaged: that is said, and it is removed, so that it is not taken for a
+ * copy again. */
+void hark_depot_lacks(struct agent *a, uint32_t rank, uint64_t id, int status, const char *error);
 /* The connection to the agent at that address, begun if there is none. False: it can not be. *to
  * NULL: it is not opened yet; a->coder_go_on() is called when it is. */
 bool hark_depot_reach(struct agent *a, const char *address, struct hark_connection **to);
-/* Brings a file that is in `directory` into the store, durably, if it is an image that is whole. */
-bool hark_depot_place(
-    struct agent *a, int directory, const char *name, int fd, uint32_t rank, uint64_t id);
 void hark_depot_close(struct agent *a);
+
+/* placing.c: in the background */
+struct hark_placing_of {
+    uint32_t rank;
+    uint64_t id;
+    int file;         /* its bytes; -1: what bears its name in the store */
+    int directory;    /* where it is so far, with that name; NULL: it is verified, */
+    const char *name; /* and nothing else */
+    void *self;
+    void (*named)(void *self); /* it is in the store now, or NULL */
+    /* HARK_S_OK: it is whole, and durable; or what is wrong. */
+    void (*done)(void *self, int status, const char *error);
+};
+/* Verifies an image, and puts it into the host's own store if it has a name elsewhere. The
+ * descriptors and the name are the caller's. NULL: no memory, and done() is not called; else it is
+ * called later, once. */
+struct hark_placing *hark_placing_begin(struct agent *a, const struct hark_placing_of *of);
+/* Without done(): what has no name in the store gets none. */
+void hark_placing_end(struct hark_placing *p);
 
 /* coder.c */
 bool hark_coder_open(struct agent *a, char error[256]);

@@ -504,13 +504,10 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
 
 static void close_recorder(void)
 {
-    char line[200];
     const int failed = P.recorder ? hark_recorder_close(P.recorder) : 0;
     P.recorder = NULL;
-    if (failed == 0) return;
-    snprintf(
-        line, sizeof line, "%s: --record: its part was not written: %s", P.name, strerror(failed));
-    hark_process_trouble(line);
+    if (failed)
+        hark_process_note("%s: --record: its part was not written: %s", P.name, strerror(failed));
 }
 
 void hark_process_close(void)

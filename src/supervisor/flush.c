@@ -17,6 +17,7 @@
 
 #define SETS    8
 #define SLOW_NS UINT64_C(60000000000) /* nothing has come for so long: it is said */
+#define GONE_NS UINT64_C(10000000000) /* an image is not found for so long: it is gone */
 
 struct part { /* an image of a set */
     uint32_t rank;
@@ -45,6 +46,8 @@ struct hark_flush {
     bool then_end; /* the run ends when it is there */
     bool again;    /* the next one begins when this one is there */
     bool due;      /* one was given up, of which an image was gone: another one as soon as may be */
+    uint64_t lacking; /* hark_sup_now() when no host had an image first; 0: all have been found
+                         since */
 };
 
 /* ---- sets ------------------------------------------------------------------------------------ */
@@ -160,6 +163,22 @@ static void trouble(struct supervisor *s, const char *host, const char *line)
     if (f->then_end && s->phase == RUNNING) hark_sup_end(s, HARK_RUN_AGAIN);
 }
 
+/* No host has that image: it was dropped just then, or its host has just died. A run that ends with
+ * this set makes no other checkpoint, so there it may be gone for good. */
+static void lacks(struct supervisor *s, const struct part *p)
+{
+    struct hark_flush *f = s->flush;
+    char line[120];
+    if (f->lacking == 0) f->lacking = hark_sup_now();
+    if (f->then_end && hark_sup_now() - f->lacking > GONE_NS) {
+        snprintf(line, sizeof line, "checkpoint %llu of rank %u is whole on no host any more",
+            (unsigned long long)p->id, p->rank);
+        trouble(s, NULL, line);
+        return;
+    }
+    put_off(f);
+}
+
 /* A host that has it, its process's own at best. */
 static struct host *holder_of(const struct supervisor *s, const struct part *p)
 {
@@ -223,7 +242,7 @@ static void begin(struct supervisor *s)
         p->done = hark_sup_flush_has(s, p->rank, p->id);
         f->next.missing += !p->done;
         if (p->done || ask(s, p)) continue;
-        put_off(f); /* a host has just died */
+        lacks(s, p);
         return;
     }
     if (f->next.parts && f->next.missing == 0) is_there(s);
@@ -264,6 +283,7 @@ static void is_there(struct supervisor *s)
     }
     free(parts);
     f->failed = false;
+    f->lacking = 0;
     while (f->sets >= most) drop_set(s, 0);
     f->set[f->sets++] = f->next;
     f->next = (struct set){0};
@@ -288,7 +308,7 @@ void hark_sup_flushed(
     f->moved = hark_sup_now();
     f->next.missing -= p->done;
     if (status == HARK_FLUSHED_NOT) trouble(s, h->name, line);
-    else if (!p->done) put_off(f); /* it was dropped just then */
+    else if (!p->done) lacks(s, p);
     else if (f->next.missing == 0) is_there(s);
 }
 
@@ -353,7 +373,7 @@ void hark_sup_flush_again(const struct host *lost)
     for (uint32_t i = 0; f && i < f->next.parts; i++) {
         struct part *p = &f->next.part[i];
         if (p->done || p->asked != lost || ask(s, p)) continue;
-        put_off(f);
+        lacks(s, p);
         return;
     }
 }
@@ -372,6 +392,7 @@ void hark_sup_flush_undo(struct supervisor *s, const uint8_t *member)
         if (!undone) continue;
         if (i < f->sets) drop_set(s, i--);
         else put_off(f);
+        f->lacking = 0;
     }
 }
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "../../src/agent/state.h"
+#include "../../src/agent/depot.h"
 #include "../../src/agent/janitor.h"
 #include "hark/store.h"
 
@@ -23,6 +23,8 @@ struct side { /* an agent, as far as it keeps images */
     char path[400], address[40];
     uint32_t came, came_not; /* image_came() */
     uint64_t holds;          /* the last of which it said that it has it, as a copy */
+    uint64_t gone;           /* that it has it no more */
+    uint32_t flushed, tried; /* the last answer to FLUSH; answers */
 };
 
 struct both {
@@ -36,10 +38,16 @@ static int heard(void *of, const void *at, size_t length)
     struct hark_control m;
     const uint8_t *said = (const uint8_t *)at + HARK_SESSION_HEAD;
     assert_true(hark_control_parse(&m, said, length - HARK_SESSION_HEAD) > 0);
-    if (m.type != HARK_A_HOLDS) return 0;
+    if (m.type != HARK_A_HOLDS && m.type != HARK_A_FLUSHED) return 0;
     (void)hark_control_get32(&m);
     const uint64_t id = hark_control_get64(&m);
-    if (hark_control_get32(&m) == HARK_HOLDS_WHOLE) x->holds = id;
+    const uint32_t what = hark_control_get32(&m);
+    if (m.type == HARK_A_HOLDS && what == HARK_HOLDS_WHOLE) x->holds = id;
+    if (m.type == HARK_A_HOLDS && what == HARK_HOLDS_GONE) x->gone = id;
+    if (m.type == HARK_A_FLUSHED) {
+        x->flushed = hark_control_get32(&m); /* `what` is the number of the set */
+        x->tried++;
+    }
     return 0;
 }
 
@@ -57,6 +65,7 @@ static void open_side(struct side *x, const char *place, const char *name)
     char error[256];
     snprintf(x->path, sizeof x->path, "%s/%s", place, name);
     x->a.job.ranks = RANKS;
+    x->a.job.job = "copies";
     x->a.store_path = x->path;
     x->a.image_came = image_came;
     x->a.silent_ms = 60000;
@@ -180,17 +189,22 @@ static void asked_for_and_undone(void **state)
     assert_int_equal(b->to.came_not, 1);
 }
 
-static void damaged(void **state)
+static void write_damaged(struct both *b, uint64_t id)
 {
-    struct both *b = *state;
     char path[500];
-    write_image(b, 5);
-    snprintf(path, sizeof path, "%s/r%d/5", b->from.path, RANK);
+    write_image(b, id);
+    snprintf(path, sizeof path, "%s/r%d/%d", b->from.path, RANK, (int)id);
     const int fd = open(path, O_WRONLY);
     const off_t last = lseek(fd, -1, SEEK_END);
     assert_int_equal(pwrite(fd, "\xa5", 1, last), 1);
     close(fd);
-    assert_int_equal(b->from.a.store->ops->verify(b->from.a.store, RANK, 5), HARK_S_EDAMAGED);
+    assert_int_equal(b->from.a.store->ops->verify(b->from.a.store, RANK, id), HARK_S_EDAMAGED);
+}
+
+static void damaged(void **state)
+{
+    struct both *b = *state;
+    write_damaged(b, 5);
     hark_depot_copy(&b->from.a, RANK, 5, b->to.address, 1);
     copy(b, 6, 1);
     assert_int_equal(b->to.a.store->ops->verify(b->to.a.store, RANK, 5), HARK_S_ENONE);
@@ -199,10 +213,105 @@ static void damaged(void **state)
     assert_int_equal(b->to.came, 0);
 }
 
+/* All of it has come, and it has no name yet. */
+static void come(struct both *b, uint64_t id, uint32_t round)
+{
+    write_image(b, id);
+    b->to.holds = 0;
+    hark_depot_copy(&b->from.a, RANK, id, b->to.address, round);
+    while (b->to.a.depot->placing == NULL) turn(b);
+}
+
+static void undone_while_it_is_verified(void **state)
+{
+    struct both *b = *state;
+    copy(b, 4, 1);
+    come(b, 5, 2);
+    hark_depot_undo(&b->to.a, RANK, 4, 2);
+    assert_null(b->to.a.depot->placing);
+    copy(b, 6, 3);
+    assert_false(is_there(b, 5));
+    come(b, 7, 4);
+    hark_depot_undo(&b->to.a, RANK, 4, 3); /* of before it */
+    while (b->to.holds != 7) turn(b);
+    assert_true(is_there(b, 7));
+    assert_false(is_there(b, 6));
+}
+
+static void its_host_dies_while_it_is_verified(void **state)
+{
+    struct both *b = *state;
+    come(b, 5, 1);
+    hark_peers_close(&b->from.a);
+    while (b->to.holds != 5) turn(b);
+    assert_true(is_there(b, 5));
+}
+
+static void its_own_end_while_it_is_verified(void **state)
+{
+    struct both *b = *state;
+    char coming[500];
+    come(b, 5, 1);
+    snprintf(coming, sizeof coming, "%s/in/0", b->to.path);
+    assert_int_equal(access(coming, F_OK), 0);
+    hark_peers_close(&b->to.a);
+    assert_int_equal(access(coming, F_OK), -1);
+    while (uv_run(&b->to.a.loop, UV_RUN_NOWAIT) && b->to.a.loop.active_reqs.count) {
+    }
+    assert_false(is_there(b, 5));
+}
+
+static void one_that_is_here(void **state)
+{
+    struct both *b = *state;
+    copy(b, 5, 1);
+    hark_depot_check(&b->to.a, RANK, 5);
+    assert_int_equal(b->to.came + b->to.came_not, 0);
+    while (b->to.came == 0) turn(b);
+    hark_depot_check(&b->to.a, RANK, 5);
+    hark_depot_undo(&b->to.a, RANK, 4, 1); /* the process has been told before */
+    hark_depot_check(&b->to.a, RANK, 6);
+    while (b->to.came_not == 0) turn(b);
+    assert_int_equal(b->to.came, 1);
+}
+
+/* To the store that all hosts share; what is damaged here is looked for elsewhere. */
+static void flushed(void **state)
+{
+    struct both *b = *state;
+    struct agent *a = &b->from.a;
+    char shared[400], error[256];
+    struct hark_store *store;
+    snprintf(shared, sizeof shared, "%s/shared", b->place);
+    a->job.store = shared;
+    assert_true(hark_shared_open(a));
+    write_image(b, 4);
+    hark_shared_flush(a, RANK, 4, 1);
+    while (b->from.tried == 0) turn(b);
+    assert_int_equal(b->from.flushed, HARK_FLUSHED);
+    write_damaged(b, 5);
+    hark_shared_flush(a, RANK, 5, 2);
+    while (b->from.tried == 1) turn(b);
+    assert_int_equal(b->from.flushed, HARK_FLUSHED_NONE);
+    assert_int_equal(b->from.gone, 5);
+    hark_shared_flush(a, RANK, 6, 3); /* that there never was */
+    while (b->from.tried == 2) turn(b);
+    assert_int_equal(b->from.flushed, HARK_FLUSHED_NONE);
+    assert_int_equal(b->from.gone, 6);
+    hark_shared_close(a);
+    assert_int_equal(a->store->ops->verify(a->store, RANK, 5), HARK_S_ENONE);
+    assert_int_equal(hark_store_open_directory(&store, shared, "copies", RANKS, false, error), 0);
+    assert_int_equal(store->ops->verify(store, RANK, 4), HARK_S_OK);
+    assert_int_equal(store->ops->verify(store, RANK, 5), HARK_S_ENONE);
+    store->ops->close(store);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(copies_of_an_undone_past), TEST(copies_on_their_way),
-        TEST(asked_for_and_undone), TEST(damaged)};
+        TEST(asked_for_and_undone), TEST(damaged), TEST(undone_while_it_is_verified),
+        TEST(its_host_dies_while_it_is_verified), TEST(its_own_end_while_it_is_verified),
+        TEST(one_that_is_here), TEST(flushed)};
     return cmocka_run_group_tests_name("depot", tests, NULL, NULL);
 }
