@@ -19,7 +19,7 @@ double hark_wtime(void)
     if (hark_journal_next(HARK_JOURNAL_WTIME, &seconds, sizeof seconds))
         return latest = seconds > latest ? seconds : latest, seconds;
     seconds = now();
-    hark_journal_record(HARK_JOURNAL_WTIME, &seconds, sizeof seconds);
+    hark_journal_time(&seconds);
     return latest = seconds;
 }
 

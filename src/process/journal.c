@@ -19,10 +19,30 @@ static struct {
     bool records;      /* and readings go into it */
     bool broken;       /* it could not grow: until the next image nothing goes into it */
     uint64_t position; /* of the next reading */
+    uint64_t again;    /* if that is one of several times: so many of these were given */
     uint64_t limit;    /* readings below it are given again; both are 0 without a journal */
-    uint64_t image;    /* position of the image that this incarnation began from */
+    uint64_t image, image_again; /* where the image was taken that this incarnation began from */
     uint64_t empty_at; /* the last image that was taken before there was any reading; 0: none */
 } journal;
+
+struct again { /* HARK_JOURNAL_AGAIN */
+    double seconds;
+    uint64_t count;
+};
+
+/* In an image one number has a position, and in these bits `again`. */
+#define AGAIN_SHIFT 44
+#define AGAIN_MOST  ((UINT64_C(1) << (64 - AGAIN_SHIFT)) - 1)
+
+static struct {
+    bool goes_on;      /* the last entry of the journal is of hark_wtime */
+    double first;      /* of its readings one after the other */
+    double last;       /* that is in the journal */
+    double called;     /* when it was read last */
+    uint32_t quick;    /* so many of these came at once, one after the other */
+    uint64_t messages; /* sent and delivered before */
+    uint64_t counts;   /* where the journal counts how often; 0: it does not yet */
+} waiting;
 
 static void count(_Atomic uint64_t *figure)
 {
@@ -44,6 +64,7 @@ static void on_no_room(void)
     hark_process_trouble(line);
     journal.records = false;
     journal.broken = true;
+    waiting.goes_on = false;
 }
 
 /* The first reading makes the file: most programs of hark read no clock. */
@@ -60,8 +81,8 @@ static bool mapped(void)
 /* A process that the program forks is none of the job. */
 static void forget(void)
 {
-    journal.open = journal.records = false;
-    journal.position = journal.limit = 0;
+    journal.open = journal.records = waiting.goes_on = false;
+    journal.position = journal.again = journal.limit = 0;
 }
 
 void hark_journal_open(void)
@@ -94,11 +115,14 @@ static bool is_lost(uint64_t position)
            position < hark_journal_start(&journal.file);
 }
 
-void hark_journal_restart(uint64_t checkpoint, uint64_t position)
+void hark_journal_restart(uint64_t checkpoint, uint64_t taken)
 {
+    const uint64_t again = taken >> AGAIN_SHIFT, position = taken - (again << AGAIN_SHIFT);
     if (!journal.open) return;
+    waiting.goes_on = false;
     if (journal.file.header ? is_lost(position) : position != 0) begin_at(position);
     journal.image = position;
+    journal.image_again = again;
     journal.records = checkpoint == 0 && !journal.broken;
     if (journal.file.header == NULL) {
         journal.empty_at = checkpoint;
@@ -122,12 +146,14 @@ static void note_prologue(void)
 void hark_journal_ready(void)
 {
     if (!journal.open || journal.broken) return;
+    waiting.goes_on = false;
     if (journal.records) {
         note_prologue();
         return;
     }
     journal.records = true;
     journal.position = journal.image;
+    journal.again = journal.image_again;
     journal.limit = journal.file.header ? hark_journal_end(&journal.file) : 0;
     hark_journal_kept_begin(journal.position, journal.limit);
 }
@@ -143,18 +169,20 @@ static void mend(void)
     if (journal.broken) return;
     journal.records = true;
     journal.position = journal.limit = hark_journal_end(&journal.file);
+    journal.again = 0;
 }
 
 uint64_t hark_journal_captured(uint64_t id)
 {
     if (!journal.open) return 0;
+    waiting.goes_on = false; /* what is counted before the image is none of what comes after */
     if (journal.broken) mend();
     if (journal.position < journal.limit)
         journal.position =
             hark_journal_kept_skip_found(&journal.file, journal.position, journal.limit);
     if (journal.file.header) hark_journal_image(&journal.file, id, journal.position);
     else journal.empty_at = id;
-    return journal.position;
+    return journal.position | journal.again << AGAIN_SHIFT;
 }
 
 void hark_journal_dropped(uint64_t id)
@@ -169,7 +197,8 @@ void hark_journal_dropped(uint64_t id)
 static const char *words(uint8_t kind, char text[WORDS])
 {
     switch (kind) {
-    case HARK_JOURNAL_WTIME: return "the time (hark_wtime or MPI_Wtime)";
+    case HARK_JOURNAL_WTIME:
+    case HARK_JOURNAL_AGAIN: return "the time (hark_wtime or MPI_Wtime)";
     case HARK_JOURNAL_TIME_OF_DAY: return "the time of day (gettimeofday)";
     case HARK_JOURNAL_TIME: return "the time (time)";
     case HARK_JOURNAL_PROCESSOR_TIME: return "its processor time (clock)";
@@ -191,9 +220,27 @@ _Noreturn static void say_diverged(const char *line)
     _exit(1);
 }
 
-/* The rest of the journal is of no use. */
+/* Of one that was given some of several times; *position is behind it then. */
+static bool read_again(uint64_t *position, struct again *x)
+{
+    uint8_t found;
+    size_t length;
+    return hark_journal_read(&journal.file, position, HARK_JOURNAL_AGAIN, x, sizeof *x, &found,
+               &length) == HARK_JOURNAL_GIVEN;
+}
+
+/* The rest of the journal is of no use. Of a reading that was given some of several times, these
+ * are. */
 static void cut(void)
 {
+    struct again x;
+    uint64_t behind = journal.position;
+    const uint64_t given = journal.again;
+    journal.again = 0;
+    if (journal.records && given && read_again(&behind, &x)) {
+        hark_journal_set(&journal.file, behind - sizeof x.count, given);
+        journal.position = behind;
+    }
     if (journal.records) hark_journal_cut(&journal.file, journal.position);
     journal.limit = journal.position;
     hark_journal_kept_begin(journal.position, journal.position);
@@ -215,6 +262,19 @@ static void on_different(uint8_t kind, uint8_t found)
     cut();
 }
 
+static bool give_again(void *value)
+{
+    struct again x;
+    uint64_t behind = journal.position;
+    if (!read_again(&behind, &x)) return false;
+    memcpy(value, &x.seconds, sizeof x.seconds);
+    if (++journal.again >= x.count) {
+        journal.position = behind;
+        journal.again = 0;
+    }
+    return true;
+}
+
 static bool next_of_journal(uint8_t kind, void *value, size_t length)
 {
     uint8_t found;
@@ -222,13 +282,19 @@ static bool next_of_journal(uint8_t kind, void *value, size_t length)
     if (journal.position < journal.limit)
         journal.position = hark_journal_kept_skip(&journal.file, journal.position, journal.limit);
     if (journal.position >= journal.limit) return false;
-    switch (hark_journal_read(
-        &journal.file, &journal.position, kind, value, length, &found, &found_length)) {
+    enum hark_journal_found result = hark_journal_read(
+        &journal.file, &journal.position, kind, value, length, &found, &found_length);
+    if (result == HARK_JOURNAL_DIFFERENT && kind == HARK_JOURNAL_WTIME &&
+        found == HARK_JOURNAL_AGAIN && give_again(value))
+        result = HARK_JOURNAL_GIVEN;
+    switch (result) {
     case HARK_JOURNAL_GIVEN: count(&P.slot->readings_given); return true;
     case HARK_JOURNAL_DAMAGED: cut(); return false;
     default: /* DIFFERENT */
         if (journal.records) on_different(kind, found);
-        else journal.limit = journal.position; /* of the beginning nothing depends on it */
+        else { /* of the beginning nothing depends on it */ journal.limit = journal.position;
+            journal.again = 0;
+        }
         return false;
     }
 }
@@ -256,6 +322,7 @@ static void appended(void)
 
 static bool append(uint8_t kind, const void *value, size_t length)
 {
+    waiting.goes_on = false;
     if (mapped() && hark_journal_append(&journal.file, kind, value, length) == 0) return true;
     on_no_room();
     return false;
@@ -266,6 +333,59 @@ void hark_journal_record(uint8_t kind, const void *value, size_t length)
     if (!journal.records || !append(kind, value, length)) return;
     appended();
     journal.position = journal.limit;
+}
+
+/* The last reading once more. */
+static bool count_again(void)
+{
+    const struct again x = {waiting.last, 1};
+    const uint64_t end = hark_journal_end(&journal.file);
+    if (waiting.counts && hark_journal_increment(&journal.file, waiting.counts) < AGAIN_MOST) {
+        count(&P.slot->readings);
+        return true;
+    }
+    if (waiting.counts) { /* that was the last that it can count */
+        waiting.counts = 0;
+        count(&P.slot->readings);
+        return true;
+    }
+    if (end >> (AGAIN_SHIFT - 1)) return false; /* the position would not fit into an image */
+    hark_journal_record(HARK_JOURNAL_AGAIN, &x, sizeof x);
+    waiting.goes_on = journal.records;
+    waiting.counts = journal.limit - sizeof x.count;
+    return waiting.goes_on;
+}
+
+/* Does the program only read the clock? Pages of the journal, and other programs, take their time
+ * now and then; one that measures what it does is slow at each other reading at least. */
+static bool only_waits(double now)
+{
+    const bool quick = now - waiting.called < 1e-6, waits = quick || waiting.quick >= 16;
+    waiting.quick = quick ? waiting.quick + 1 : 0;
+    waiting.called = now;
+    const struct hark_driver_figures *f = hark_driver_figures(P.driver);
+    const uint64_t messages = f->messages + f->deliveries, before = waiting.messages;
+    waiting.messages = messages;
+    if (waiting.goes_on && waits && messages == before) return true;
+    waiting.first = now;
+    return false;
+}
+
+void hark_journal_time(double *seconds)
+{
+    const double now = *seconds;
+    if (!journal.records) return;
+    const bool waits = only_waits(now);
+    const double waited = now - waiting.first;
+    if (waits && waited > 5e-5 && now - waiting.last < (waited < 0.1 ? waited * 1e-3 : 1e-4) &&
+        count_again()) {
+        *seconds = waiting.last;
+        return;
+    }
+    hark_journal_record(HARK_JOURNAL_WTIME, seconds, sizeof *seconds);
+    waiting.goes_on = journal.records;
+    waiting.last = now;
+    waiting.counts = 0;
 }
 
 /* ---- results by key -------------------------------------------------------------------------- */

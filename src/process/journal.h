@@ -30,6 +30,7 @@ enum hark_journal_kind {
     HARK_JOURNAL_USAGE,          /* getrusage */
     HARK_JOURNAL_RANDOM,         /* getrandom and others */
     HARK_JOURNAL_KEPT,           /* found by its key: hark_journal_find */
+    HARK_JOURNAL_AGAIN,          /* hark_wtime, the same several times: hark_journal_time */
     HARK_JOURNAL_CLOCK = 32      /* clock_gettime; + the number of the clock, below 32 */
 };
 
@@ -41,6 +42,11 @@ bool hark_journal_next(uint8_t kind, void *value, size_t length);
 /* Records a reading, of at most 16 KiB, before the caller uses it. If the journal is full or cannot
  * grow, a line says so once, and readings are recorded again from the next image on. */
 void hark_journal_record(uint8_t kind, const void *value, size_t length);
+
+/* As hark_journal_record(), of hark_wtime. A program that waits for a time reads it millions of
+ * times a second. After 50 us of that *seconds may become what it has read before, less than 100 us
+ * and a thousandth of that wait ago, and the journal counts how often. */
+void hark_journal_time(double *seconds);
 
 /* The reading of `hark run --steady`, in the place of what the source says: steady.c. */
 void hark_steady_fill(uint8_t kind, void *value, size_t length);

@@ -264,6 +264,23 @@ int hark_journal_append(struct hark_journal_file *f, uint8_t kind, const void *v
     return 0;
 }
 
+static _Atomic uint64_t *word(const struct hark_journal_file *f, uint64_t position)
+{
+    return (_Atomic uint64_t *)(void *)address(f, position);
+}
+
+uint64_t hark_journal_increment(struct hark_journal_file *f, uint64_t position)
+{
+    const uint64_t value = get(word(f, position)) + 1;
+    publish(word(f, position), value);
+    return value;
+}
+
+void hark_journal_set(struct hark_journal_file *f, uint64_t position, uint64_t value)
+{
+    publish(word(f, position), value);
+}
+
 enum hark_journal_found hark_journal_read(struct hark_journal_file *f, uint64_t *position,
     uint8_t kind, void *value, size_t length, uint8_t *found, size_t *found_length)
 {

@@ -52,6 +52,11 @@ void hark_journal_set_prologue(struct hark_journal_file *f, uint64_t position);
 int hark_journal_append(
     struct hark_journal_file *f, uint8_t kind, const void *value, size_t length);
 
+/* The word at `position`, which is one of an entry's, and a multiple of 8: adds 1, and returns what
+ * it is then; or sets it. */
+uint64_t hark_journal_increment(struct hark_journal_file *f, uint64_t position);
+void hark_journal_set(struct hark_journal_file *f, uint64_t position, uint64_t value);
+
 enum hark_journal_found {
     HARK_JOURNAL_GIVEN,     /* *value is set, and *position is behind the entry */
     HARK_JOURNAL_DIFFERENT, /* the entry is of another kind or length: *found and *found_length */

@@ -90,8 +90,23 @@ for ((try = 1; try <= 20; try++)); do
 done
 holds '10^6 readings: made' [ "$(figure readings figures.json)" -ge 1000000 ]
 holds '10^6 readings: trimmed' [ $try -le 20 ]
-expect 0 '' -n 4 --interval 0 --json figures.json -- "$clocked" 320 800
+expect 0 '' -n 4 --interval 0 --json figures.json -- "$clocked" 3200 80
 holds 'without checkpoints all are kept' [ "$(figure journal_bytes figures.json)" -gt 16000000 ]
+
+# A program that waits reads the clock all the time. How often it has read the same is counted, and it sends a digest of all.
+for protocol in hydee scmel sendet coordinated; do
+  for interval in 0 1ms 50ms; do
+    chosen || continue
+    run="--protocol $protocol --interval $interval"
+    expect 0 '' -n 4 $run --clusters 2 --kill 1@30 --kill 2@60 --kill 1@62 --kill 3@101 --json figures.json -- "$clocked" 60 1 wait
+    all_right "waits, $run"
+    given_again "waits, $run"
+    is "waits, $run: kills" 4 "$(grep -c 'died (SIGKILL)' out)"
+  done
+done
+expect 0 '' -n 2 --interval 0 --json figures.json -- "$clocked" 60 1 wait
+readings=$(figure readings figures.json) bytes=$(figure journal_bytes figures.json)
+holds "waits: it is counted ($readings readings, $bytes bytes)" [ $((bytes / 10)) -lt "$readings" ] # a reading by itself has 16
 
 # Files that may not grow: without checkpoints the journal is full at some time, and the run goes on. Checkpoints trim it.
 limited() { (ulimit -f 300; exec "$hark" "$@"); } # blocks of 1 KiB

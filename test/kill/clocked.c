@@ -6,6 +6,7 @@
  *     clock     clock_gettime, gettimeofday, time, clock, times, getrusage
  *     random    getrandom, getentropy
  *     child     wtime and clock, also in a process that it forks meanwhile
+ *     wait      wtime until 2 ms are over
  *     turn      wtime or clock, by what the last message's sender happens to be: readings whose
  *               order depends on the order of messages
  *
@@ -102,8 +103,17 @@ static uint64_t read_beside_child(void)
     return read_wtime() + read_clocks();
 }
 
+static uint64_t read_until(double seconds)
+{
+    uint64_t sum = 0;
+    for (const double begin = hark_wtime(); state.latest < begin + seconds;)
+        sum = sum * 31 + read_wtime();
+    return sum;
+}
+
 static uint64_t read_some(const char *kind)
 {
+    if (strcmp(kind, "wait") == 0) return read_until(2e-3);
     if (strcmp(kind, "clock") == 0) return read_clocks();
     if (strcmp(kind, "child") == 0) return read_beside_child();
     if (strcmp(kind, "random") == 0) return read_random();
