@@ -66,6 +66,49 @@ static void read_in_place(void **state)
     job_end(&job);
 }
 
+/* Of lengths at which parts of a transport change their minds: pieces, and what one takes at once.
+ * A small one follows each. */
+static void of_any_length(void **state)
+{
+    (void)state;
+    struct job job;
+    struct end e[2];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    uint8_t *at = borrow(&e[0], 512 * KIB);
+    uint64_t id = 0;
+    for (uint64_t limit = 16 * KIB; limit <= 256 * KIB; limit *= 2)
+        for (uint64_t less = 0; less <= 300; less += less < 8 ? 1 : 29) {
+            send_lent(&e[0], 1, ++id, at, limit + 1 - less, e, 2);
+            send_wholly(&e[0], 1, 0, ++id, 0, 100, e, 2);
+            until_count(&e[1], id, e, 2);
+        }
+    for (uint64_t i = 0; i < id; i++) MUST(e[1].got[i].id == i + 1);
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
+/* Their receiver listens only when there is no more room for them. */
+static void more_than_is_taken(void **state)
+{
+    (void)state;
+    enum { FRAMES = 60 };
+    struct job job;
+    struct end e[2];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
+    ends_meet(e, 2);
+    uint8_t *at = borrow(&e[0], FRAMES * 128 * KIB);
+    for (uint64_t id = 1; id <= FRAMES; id++)
+        send_lent(&e[0], 1, id, at + (id - 1) * 128 * KIB, id % 2 ? 100000 : 60000, e, 2);
+    send_wholly(&e[0], 1, 0, FRAMES + 1, 0, 100, e, 2);
+    until_count(&e[1], FRAMES + 1, e, 2);
+    for (uint64_t i = 0; i <= FRAMES; i++) MUST(e[1].got[i].id == i + 1);
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
 /* No room is needed for a payload that stays: far more can be under way than a transport would
  * hold. */
 static void takes_no_room(void **state)
@@ -216,6 +259,7 @@ static void who_keeps_up(void **state)
     job_end(&job);
 }
 
-const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(who_keeps_up),
-    TEST(takes_no_room), TEST(elsewhere_is_copied), TEST(leaves_nothing), TEST(owner_killed)};
+const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(of_any_length),
+    TEST(more_than_is_taken), TEST(who_keeps_up), TEST(takes_no_room), TEST(elsewhere_is_copied),
+    TEST(leaves_nothing), TEST(owner_killed)};
 const size_t lending_count = sizeof lending_tests / sizeof *lending_tests;

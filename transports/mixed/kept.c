@@ -51,7 +51,9 @@ static void fill(struct kept *k, const struct hark_outgoing *o, bool lent)
     }
 }
 
-static int keep(struct mixed *m, uint32_t number, const struct hark_outgoing *o)
+/* What is between hosts may have begun it: it goes on with what is kept, and the caller is through.
+ */
+static int keep(struct mixed *m, uint32_t number, struct hark_outgoing *o)
 {
     struct peer *p = &m->peers[number];
     bool lent = is_lent(m, o);
@@ -63,6 +65,8 @@ static int keep(struct mixed *m, uint32_t number, const struct hark_outgoing *o)
     copy_to_keep(o);
     *k = (struct kept){.bytes = bytes};
     fill(k, o, lent);
+    k->out.done = o->done;
+    o->done = 0;
     if (p->last) p->last->next = k;
     else p->first = k;
     if (!p->last && p->way == WAY_NEAR) m->near++;
