@@ -93,6 +93,7 @@ static void diverged(void *self, const struct hark_divergence *x)
 static int waiting(void *self)
 {
     (void)self;
+    hark_process_apart();
     return hark_process_control();
 }
 

@@ -338,6 +338,11 @@ HARK_COLD void tell_apart(void)
     }
 }
 
+void hark_process_apart(void)
+{
+    if (P.transport->apart) tell_apart();
+}
+
 static int on_message(struct hark_control *c)
 {
     char address[512];
@@ -466,7 +471,7 @@ void hark_process_wait(void)
     if (!hark_driver_writes(P.driver)) /* else something will happen by itself */
         atomic_store_explicit(&P.slot->state, HARK_B_BLOCKED, memory_order_relaxed);
     check(hark_driver_wait(P.driver, -1));
-    if (P.transport->apart) tell_apart();
+    hark_process_apart();
     after_poll();
     atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
     /* Nobody else writes it. */

@@ -71,6 +71,7 @@ void hark_process_hello(uint64_t out, uint64_t err, const void *pending, uint32_
 /* Takes over what the supervisor has said: FAILED, PEER, STORED go to the driver. How many
  * messages, or a negative driver status. */
 int hark_process_control(void);
+void hark_process_apart(void); /* says whom the transport does not reach, if there is news */
 /* Says something to the supervisor; the message is freed. */
 void hark_process_say(struct hark_control *m);
 /* All output so far belongs to checkpoint `id`: the supervisor's positions, and what it has not

@@ -55,4 +55,25 @@ for program in lap long any collect partners obedient master; do
   if cmp -s <(sort out) <(sort undisturbed); then good; else bad "$program, wrapper: another answer"; fi
   grep -q 'hark: rank 1 died (SIGKILL) after 10 deliveries' err && good || bad "$program, wrapper: nobody was killed"
 done
+
+# With few descriptors a socket to another process can not be made: that is said. How many are few depends on what else has some.
+few() { # descriptors: each of twelve processes has a message for each other one
+  local words=() r
+  for r in 0 1 2 3 4 5 6 7 8 9 10 11; do words+=("send=$r.1"); done
+  for r in 0 1 2 3 4 5 6 7 8 9 10 11; do words+=("recv=$r.1"); done
+  "$hark" run -n 12 --clusters 12 --transport uv --option answer-ms=500 --option handshake-ms=500 -- \
+    sh -c 'ulimit -n $0; exec "$@"' "$1" "$programs/obedient" "${words[@]}" >out 2>err </dev/null &
+  local run=$! status
+  until ! kill -0 $run 2>/dev/null || grep -q 'has not reached\|too many open files' err; do sleep 0.05; done
+  grep -q 'has not reached .*: Too many open files' err && said=$1
+  kill -INT $run 2>/dev/null
+  wait $run
+  status=$?
+  [ $status = 0 ] || grep -qi 'too many open files' err || bad "$1 descriptors: no line says why (status $status)"
+  [ $status = 0 ]
+}
+said=
+for ((n = 14; n < 60; n++)); do few $n && break; done
+holds 'few descriptors: enough' [ $n -lt 60 ]
+holds 'few descriptors: who is not reached' [ -n "$said" ]
 finish

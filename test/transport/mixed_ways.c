@@ -117,6 +117,36 @@ static void withdrawn(void **state)
     close_all(e, 2, &job);
 }
 
+/* One that is given up when its receiver has all of it has arrived, and so does what follows. */
+static void withdrawn_too_late(void **state)
+{
+    (void)state;
+    static const char *const host[] = {"h0", "h1"};
+    struct job job;
+    struct end e[2];
+    open_all(e, 2, &job, host);
+    for (uint64_t id = 1; id <= 10; id++) {
+        struct parcel p;
+        parcel_make(&p, &e[0], 1, 0, id, 64, 3 * MIB);
+        p.out.stays = true;
+        int status = parcel_send(&p, &e[0]);
+        while (status == HARK_T_AGAIN && e[1].count < 2 * id - 1) {
+            ends_poll(e, 2);
+            if (e[1].count < 2 * id - 1) status = parcel_send(&p, &e[0]);
+        }
+        until_count(&e[1], 2 * (size_t)id - 1, e, 2);
+        send_wholly(&e[1], 0, 0, 1000 + id, 0, 100, e, 2); /* which says that it is there */
+        until_count(&e[0], (size_t)id, e, 2);
+        if (status == HARK_T_AGAIN) ops->withdraw(e[0].t, &p.out);
+        parcel_free(&p);
+        send_wholly(&e[0], 1, 0, 2000 + id, 0, 100, e, 2);
+        until_count(&e[1], 2 * (size_t)id, e, 2);
+        MUST(e[1].got[2 * id - 2].id == id && e[1].got[2 * id - 1].id == 2000 + id);
+    }
+    MUST(e[0].t->figures.refused == 0 && e[1].t->figures.refused == 0);
+    close_all(e, 2, &job);
+}
+
 /* ---- polling and sleeping -------------------------------------------------------------------- */
 
 static void enough(struct end *e, const struct label *label)
@@ -271,6 +301,7 @@ int main(void)
         TEST(a_frame_moves),
         TEST(lent_and_taken_back),
         TEST(withdrawn),
+        TEST(withdrawn_too_late),
         TEST(woken_by_either),
         TEST(enough_at_each),
         TEST(signals),

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -137,12 +138,22 @@ bool segment_leaves(uint64_t bytes, uint64_t leave)
     return leave == 0 || !segment_memory(&all, &free) || free >= bytes + leave;
 }
 
+/* A program's limit of the size of files is no reason to end it, as the kernel would by a signal. */
+static int resize(int fd, uint64_t bytes)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur >= bytes)
+        return ftruncate(fd, (off_t)bytes);
+    errno = EFBIG;
+    return -1;
+}
+
 void *segment_make(uint64_t bytes, uint64_t reserved, int *descriptor)
 {
     int fd = hark_descriptor_above(open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd < 0) return NULL;
     void *at = MAP_FAILED;
-    if (ftruncate(fd, (off_t)bytes) == 0)
+    if (resize(fd, bytes) == 0)
         at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED && segment_reserve(at, reserved) == 0) {
         *descriptor = fd;

@@ -209,7 +209,8 @@ void hark_uv_conn_connect(struct pair *p)
     int fd = hark_descriptor_above(
         socket(a->at.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0) {
-        hark_uv_failed(p->e, "cannot make a socket", "", errno);
+        p->why = errno;
+        hark_uv_failed(p->e, "cannot make a socket", "", p->why);
         hark_uv_pair_retry(p);
         return;
     }
@@ -222,6 +223,7 @@ void hark_uv_conn_connect(struct pair *p)
     }
     struct conn *c = hark_uv_conn_new(p->e, fd, CONN_CONNECTING);
     if (!c) {
+        p->why = ENOMEM;
         hark_uv_pair_retry(p);
         return;
     }

@@ -150,7 +150,8 @@ struct end {
     struct process me;
     uint32_t number, ranks;
     uint64_t limit, window_most;
-    uint64_t deadline; /* milliseconds */
+    uint64_t deadline;      /* milliseconds */
+    uint64_t no_room_since; /* uv_now() when no more could be accepted first; 0: they can */
     uint32_t strangers, strangers_most;
     uint8_t key[32];
     char job[41];

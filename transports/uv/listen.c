@@ -30,6 +30,17 @@ static void take_breath(struct end *e)
     uv_timer_start(&e->breath, on_breath, BREATH_MS, 0);
 }
 
+/* No descriptors, no memory: they may come back. Who connects can not tell us from one that is
+ * busy, so after the deadline it is ours to say. */
+static void no_room(struct end *e, int why)
+{
+    const uint64_t now = uv_now(&e->loop) + 1; /* never 0 */
+    const int status = hark_uv_failed(e, "cannot accept at", e->address, why);
+    if (e->no_room_since == 0) e->no_room_since = now;
+    if (now - e->no_room_since >= e->deadline) e->trouble = status;
+    take_breath(e);
+}
+
 static bool make_room(struct end *e)
 {
     if (e->strangers < e->strangers_most) return true;
@@ -53,11 +64,11 @@ static void on_stranger(uv_poll_t *listener, int status, int events)
             hark_descriptor_above(accept4(e->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
         if (fd < 0 && (errno == EINTR || errno == ECONNABORTED)) continue;
-        if (fd < 0) { /* no descriptors, no memory: they may come back */
-            hark_uv_failed(e, "cannot accept at", e->address, errno);
-            take_breath(e);
+        if (fd < 0) {
+            no_room(e, errno);
             return;
         }
+        e->no_room_since = 0;
         struct conn *c = hark_uv_conn_new(e, fd, CONN_WANT_HELLO);
         if (!c) continue;
         hark_uv_conn_watch(c, false);

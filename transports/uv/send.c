@@ -362,6 +362,10 @@ void hark_uv_withdraw(struct hark_transport *t, struct hark_outgoing *f)
     struct out *o = &p->out;
     f->done = 0;
     unstall(p);
+    if (o->acked >= o->end) { /* all of it is there */
+        end_withdrawn(o);
+        return;
+    }
     if (o->high <= o->held) { /* nothing of it was written */
         o->end = o->held;
         o->is_long = false;

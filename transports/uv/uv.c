@@ -5,6 +5,7 @@
 #include "end.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sockios.h>
 #include <pthread.h>
 #include <sodium.h>
@@ -129,6 +130,16 @@ static void after_first_loop(void)
     if (fork_status == 0) fork_status = pthread_atfork(NULL, NULL, after_libuv);
 }
 
+/* Without descriptors for what all loops share libuv ends the process. 0, or an errno. */
+static int loop_fits(void)
+{
+    int fd[2][2] = {{-1, -1}, {-1, -1}};
+    const int why = pipe2(fd[0], O_CLOEXEC) < 0 || pipe2(fd[1], O_CLOEXEC) < 0 ? errno : 0;
+    for (int i = 0; i < 4; i++)
+        if (fd[i / 2][i % 2] >= 0) close(fd[i / 2][i % 2]);
+    return why;
+}
+
 /* What libuv opens, it opens here: a loop's descriptors and, once, what all loops share. None of
  * them may be 0, 1 or 2, which it would take for the program's own. */
 static int make_loop(struct end *e)
@@ -136,9 +147,12 @@ static int make_loop(struct end *e)
     static pthread_once_t before = PTHREAD_ONCE_INIT, after = PTHREAD_ONCE_INIT;
     int held = hark_descriptor_hold();
     if (held < 0) return hark_uv_failed(e, "cannot make a loop", "", errno);
-    pthread_once(&before, before_first_loop);
-    int status = uv_loop_init(&e->loop);
-    pthread_once(&after, after_first_loop);
+    int status = -loop_fits();
+    if (status == 0) {
+        pthread_once(&before, before_first_loop);
+        status = uv_loop_init(&e->loop);
+        pthread_once(&after, after_first_loop);
+    }
     hark_descriptor_release(held);
     if (status != 0) return hark_uv_failed(e, "cannot make a loop", "", -status);
     e->has_loop = true;
