@@ -102,7 +102,9 @@ static void walk_share(
     job_first(&x->lab, &job); /* which is what it takes at least */
     for (uint64_t k = number; k < first_violated(x, all, processes) && !x->lab.failed && !enough(x);
          k += processes) {
+        const uint64_t ends = r->finals;
         uint32_t n = walk(x, x->options->seed + k, mine->taken);
+        if (r->finals > ends) r->finals = ends + 1; /* a failure may lead on from an end */
         if (n > r->depth) r->depth = n;
         if (r->violated) {
             r->path_length = r->depth = n;

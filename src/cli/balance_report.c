@@ -24,20 +24,38 @@ static double imbalance(const struct balance_run *r, const struct hark_balance_f
 
 struct sums { /* over all columns: the time by the model, and what is logged */
     double time, none, mean;
-    uint64_t logged, bytes, moved;
+    uint64_t logged, bytes, moved; /* logged, bytes: in units of 10^exponent */
+    int32_t exponent;
     uint32_t balancings;
 };
 
+/* The bytes of many columns may not fit: then the unit is ten times as large. */
+static void add_bytes(struct sums *s, const struct hark_balance_figures *f, int32_t exponent)
+{
+    uint64_t logged = f->logged, bytes = f->bytes;
+    for (; exponent < s->exponent; exponent++) {
+        logged /= 10;
+        bytes /= 10;
+    }
+    for (; bytes > INT64_MAX - s->bytes; s->exponent++) {
+        logged /= 10;
+        bytes /= 10;
+        s->logged /= 10;
+        s->bytes /= 10;
+    }
+    s->logged += logged;
+    s->bytes += bytes;
+}
+
 static struct sums sums_of(const struct balance_run *r)
 {
-    struct sums s = {0};
+    struct sums s = {.exponent = r->exponent};
     for (uint32_t c = 0; c < r->columns; c++) {
         const struct balance_column *x = &r->column[c];
         s.time += (double)x->figures.most;
         s.none += (double)x->none;
         s.mean += mean(r, &x->figures);
-        s.logged += x->figures.logged;
-        s.bytes += x->figures.bytes;
+        add_bytes(&s, &x->figures, r->exponent);
         s.moved += x->balanced ? x->figures.moved : 0;
         s.balancings += x->balanced;
     }
@@ -91,8 +109,8 @@ static void many_columns(const struct balance_run *r, FILE *f)
         "time of all columns (sum of the fullest PE's loads): %.0f; without balancing %.0f, %.3f "
         "times as long\n",
         s.time, s.none, speedup(&s));
-    fprintf(f, "bytes logged: %s of %s (%.4f)\n", hark_cli_amount(logged, s.logged, r->exponent),
-        hark_cli_amount(bytes, s.bytes, r->exponent), share(s.logged, s.bytes));
+    fprintf(f, "bytes logged: %s of %s (%.4f)\n", hark_cli_amount(logged, s.logged, s.exponent),
+        hark_cli_amount(bytes, s.bytes, s.exponent), share(s.logged, s.bytes));
 }
 
 void hark_balance_report(const struct balance_run *r, FILE *f)
@@ -134,8 +152,7 @@ void hark_balance_json(const struct balance_run *r, FILE *f)
         "  \"columns\": %" PRIu32 ",\n  \"every\": %" PRIu32 ",\n  \"balancings\": %" PRIu32 ",\n",
         r->columns, r->every, s.balancings);
     fprintf(f, "  \"moved\": %" PRIu64 ",\n  \"bytes\": %s,\n  \"log_bytes\": %s,\n", s.moved,
-        hark_cli_amount(bytes, s.bytes, r->exponent),
-        hark_cli_amount(logged, s.logged, r->exponent));
+        hark_cli_amount(bytes, s.bytes, s.exponent), hark_cli_amount(logged, s.logged, s.exponent));
     fprintf(f,
         "  \"time\": %.0f,\n  \"time_none\": %.0f,\n  \"time_mean\": %.0f,\n  \"speedup\": %.6f,\n "
         " \"before\": {",

@@ -51,28 +51,74 @@ static int add_up(struct hark_matrix *m, const struct send *s, uint64_t count)
     return 0;
 }
 
+static bool is_named(const struct hark_trace *t, const struct hark_trace_record *r)
+{
+    return r->rank < t->job.ranks && r->peer < t->job.ranks && r->bytes <= HARK_MATRIX_MOST;
+}
+
+/* What one has taken, and no process has sent: a message to a group, of which only its root says
+ * that it has sent it. Those that were sent are sorted. */
+static const struct hark_trace_record *taken_unsent(
+    const struct hark_trace *t, const struct send *s, uint64_t count)
+{
+    for (uint64_t i = 0; i < t->count; i++) {
+        const struct hark_trace_record *r = &t->record[i];
+        if (r->kind != HARK_TRACE_DELIVER || !is_named(t, r) || r->peer == r->rank) continue;
+        const struct send x = {r->peer, r->rank, r->ctx, r->ssn, 0};
+        uint64_t low = 0, high = count;
+        while (low < high) {
+            const uint64_t middle = low + (high - low) / 2;
+            if (by_channel(&s[middle], &x) < 0) low = middle + 1;
+            else high = middle;
+        }
+        const bool is = low < count && s[low].from == x.from && s[low].to == x.to &&
+                        s[low].ctx == x.ctx && s[low].ssn == x.ssn;
+        if (!is) return r;
+    }
+    return NULL;
+}
+
+static int of_sends(const struct hark_trace *t, const char *path, struct hark_matrix *m,
+    struct send *s, char *error)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < t->count; i++) {
+        const struct hark_trace_record *r = &t->record[i];
+        const bool sent = r->kind == HARK_TRACE_SEND || (r->kind == HARK_TRACE_TRANSMIT && r->ssn);
+        if (sent && is_named(t, r))
+            s[count++] = (struct send){r->rank, r->peer, r->ctx, r->ssn, r->bytes};
+    }
+    qsort(s, count, sizeof *s, by_channel);
+    const struct hark_trace_record *r = taken_unsent(t, s, count);
+    if (r) {
+        snprintf(error, PARTITION_ERROR,
+            "%s: rank %" PRIu32 " took message %" PRIu64 " of rank %" PRIu32
+            ", expected to find its sending; messages to groups have none: expected a matrix "
+            "(hark run --write-matrix) or figures (--json) of such a run",
+            path, r->rank, r->ssn, r->peer);
+        return -1;
+    }
+    if (add_up(m, s, count) == 0) return 0;
+    snprintf(error, PARTITION_ERROR, "%s: no memory", path);
+    return -1;
+}
+
 static int of_trace(const char *path, struct hark_matrix *m, char *error)
 {
     struct hark_trace t;
     char why[HARK_TRACE_ERROR];
-    uint64_t count = 0;
+    int status = -1;
     if (hark_trace_read(path, &t, why) != HARK_TRACE_OK) {
         snprintf(error, PARTITION_ERROR, "%s", why);
         return -1;
     }
     struct send *s = malloc((t.count + 1) * sizeof *s);
     m->ranks = t.job.ranks;
-    for (uint64_t i = 0; s && i < t.count; i++) {
-        const struct hark_trace_record *r = &t.record[i];
-        bool sent = r->kind == HARK_TRACE_SEND || (r->kind == HARK_TRACE_TRANSMIT && r->ssn);
-        if (!sent || r->rank >= t.job.ranks || r->peer >= t.job.ranks ||
-            r->bytes > HARK_MATRIX_MOST)
-            continue;
-        s[count++] = (struct send){r->rank, r->peer, r->ctx, r->ssn, r->bytes};
-    }
-    if (s) qsort(s, count, sizeof *s, by_channel);
-    int status = s ? add_up(m, s, count) : -1;
-    if (status < 0) snprintf(error, PARTITION_ERROR, "%s: no memory", path);
+    if (s == NULL) snprintf(error, PARTITION_ERROR, "%s: no memory", path);
+    else if (t.lost)
+        snprintf(error, PARTITION_ERROR,
+            "%s: expected a whole trace, found one that lost %" PRIu64 " records", path, t.lost);
+    else status = of_sends(&t, path, m, s, error);
     free(s);
     hark_trace_free(&t);
     if (status < 0) hark_matrix_free(m);

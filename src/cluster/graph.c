@@ -156,6 +156,13 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
+uint64_t hark_cluster_graph_bytes(const struct cluster_graph *g)
+{
+    uint64_t twice = 0;
+    for (uint64_t k = 0; k < g->first[g->n]; k++) twice += g->weight[k];
+    return twice / 2;
+}
+
 void hark_cluster_graph_reduce(struct cluster_graph *g)
 {
     uint64_t divisor = 0;

@@ -18,6 +18,8 @@ struct cluster_graph {
 /* Room for n vertices and so many places. 0, or -ENOMEM, and then nothing is to be freed. */
 int hark_cluster_graph_make(struct cluster_graph *g, uint32_t n, uint64_t places, bool directed);
 void hark_cluster_graph_free(struct cluster_graph *g);
+/* Of all edges, both directions. */
+uint64_t hark_cluster_graph_bytes(const struct cluster_graph *g);
 /* The graph of a matrix, with loads of 1; as hark_graph_of. */
 int hark_cluster_graph_of(struct cluster_graph *g, const struct hark_matrix *m, bool directed);
 /* The same graph, with loads of 1 where it has none: shares all but the loads. */

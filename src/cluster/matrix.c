@@ -38,6 +38,13 @@ static bool room_for(struct hark_matrix *m, uint64_t entries)
     return m->first && m->column && m->value;
 }
 
+/* What a process sends itself is of no use to anybody here: it does not decide the unit, and is the
+ * largest value where it is too large for that. */
+static bool is_own(const struct cluster_entry *e)
+{
+    return e->row == e->column;
+}
+
 /* All of it in units of 10^exponent. False: a value or a sum is too large for that. */
 static bool fill(
     struct hark_matrix *m, const struct cluster_entries *all, int32_t exponent, uint64_t most)
@@ -50,16 +57,23 @@ static bool fill(
         const struct cluster_entry *e = &all->entry[i];
         bool again = i && by_place(e - 1, e) == 0;
         if (!hark_cluster_decimal_scale(
-                (struct cluster_decimal){e->digits, e->exponent}, exponent, most, &value))
-            return false;
+                (struct cluster_decimal){e->digits, e->exponent}, exponent, most, &value)) {
+            if (!is_own(e)) return false;
+            value = most;
+        }
         if (!again) {
             m->column[m->entries] = e->column;
             m->value[m->entries++] = 0;
             m->first[e->row + 1] = m->entries;
         }
-        m->value[m->entries - 1] += value;
+        uint64_t *sum = &m->value[m->entries - 1];
+        *sum += value;
+        if (is_own(e)) {
+            if (*sum > most) *sum = most;
+            continue;
+        }
         total += value;
-        if (m->value[m->entries - 1] > most || total > HARK_GRAPH_MOST) return false;
+        if (*sum > most || total > HARK_GRAPH_MOST) return false;
     }
     for (uint32_t i = 1; i <= m->ranks; i++)
         if (m->first[i] < m->first[i - 1]) m->first[i] = m->first[i - 1];
@@ -74,6 +88,7 @@ static void exponents(const struct cluster_entries *all, int32_t *exact, int32_t
     struct cluster_decimal most = {0, 0};
     *exact = 0;
     for (uint64_t i = 0; i < all->count; i++) {
+        if (is_own(&all->entry[i])) continue;
         struct cluster_decimal d = {all->entry[i].digits, all->entry[i].exponent};
         if (d.digits && d.exponent < *exact) *exact = d.exponent;
         if (hark_cluster_decimal_above(d, most)) most = d;
@@ -149,7 +164,7 @@ int hark_matrix_whole(struct hark_matrix *m, uint32_t *row, uint64_t *at)
     uint64_t value;
     for (*row = 0; *row < m->ranks; ++*row)
         for (*at = m->first[*row]; *at < m->first[*row + 1]; ++*at)
-            if ((status = whole(m, *at, &value)) < 0) return status;
+            if (m->column[*at] != *row && (status = whole(m, *at, &value)) < 0) return status;
     for (uint64_t k = 0; k < m->entries; k++)
         if (whole(m, k, &value) == 0) m->value[k] = value;
     m->exponent = 0;

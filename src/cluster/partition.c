@@ -86,7 +86,8 @@ static uint32_t number_nodes(const uint32_t *node, uint32_t ranks, uint32_t *of)
     return count;
 }
 
-static int graph_of_nodes(struct cluster_graph *g, const struct hark_matrix *m,
+/* *bytes: of all messages, also of those within a node. */
+static int graph_of_nodes(struct cluster_graph *g, uint64_t *bytes, const struct hark_matrix *m,
     const struct hark_partition_options *o, uint32_t *of, char *error)
 {
     struct cluster_graph ranks = {0};
@@ -95,6 +96,9 @@ static int graph_of_nodes(struct cluster_graph *g, const struct hark_matrix *m,
     if (status == -EOVERFLOW)
         return bad(error, status, "the bytes of all messages are more than 2^60");
     if (status < 0) return bad(error, status, "no memory");
+    if (!o->cost.function) /* which may know bytes, not only shares */
+        hark_cluster_graph_reduce(&ranks);
+    *bytes = hark_cluster_graph_bytes(&ranks);
     if (nodes == m->ranks) {
         *g = ranks;
         return 0;
@@ -162,13 +166,13 @@ static int count_changed(struct hark_partition *p, const uint32_t *was)
     return ok ? 0 : -ENOMEM;
 }
 
-static int search(struct hark_partition *p, const struct cluster_graph *g, const uint32_t *of,
-    const struct hark_partition_options *o, char *error)
+static int search(struct hark_partition *p, const struct cluster_graph *g, uint64_t bytes,
+    const uint32_t *of, const struct hark_partition_options *o, char *error)
 {
     struct cluster_model model;
     struct cluster_search x;
     struct cluster_bounds bounds = {o->least ? o->least : 1, o->most ? o->most : p->ranks};
-    hark_cluster_model_make(&model, g, &o->cost, bounds);
+    hark_cluster_model_make(&model, g, bytes, &o->cost, bounds);
     int status = hark_cluster_search_make(&x, g, &model, o);
     if (status == 0) {
         if (o->improve) status = improve(&x, of, p->ranks);
@@ -194,15 +198,15 @@ int hark_partition(struct hark_partition *p, const struct hark_matrix *m,
     const struct hark_partition_options *o, char error[HARK_PARTITION_ERROR])
 {
     struct cluster_graph g = {0};
+    uint64_t bytes = 0;
     *p = (struct hark_partition){.ranks = m->ranks};
     int status = check(m, o, error);
     if (status < 0) return status;
     uint32_t *of = malloc(((size_t)m->ranks + 1) * sizeof *of);
     p->of = malloc(((size_t)m->ranks + 1) * sizeof *p->of);
-    status = of && p->of ? graph_of_nodes(&g, m, o, of, error) : bad(error, -ENOMEM, "no memory");
-    if (status == 0 && !o->cost.function)
-        hark_cluster_graph_reduce(&g); /* a function may know bytes, not only shares */
-    if (status == 0) status = search(p, &g, of, o, error);
+    status = of && p->of ? graph_of_nodes(&g, &bytes, m, o, of, error)
+                         : bad(error, -ENOMEM, "no memory");
+    if (status == 0) status = search(p, &g, bytes, of, o, error);
     hark_cluster_graph_free(&g);
     free(of);
     if (status == 0 && hark_partition_measure(p, m, &o->cost) < 0)

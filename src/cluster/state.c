@@ -6,12 +6,10 @@
 
 #define NO_SLOT UINT32_MAX
 
-void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph *g,
+void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph *g, uint64_t bytes,
     const struct hark_cluster_cost *cost, struct cluster_bounds bounds)
 {
-    uint64_t twice = 0;
-    for (uint64_t k = 0; k < g->first[g->n]; k++) twice += g->weight[k];
-    *m = (struct cluster_model){cost, hark_cluster_graph_load(g), twice / 2, 0, 0, bounds};
+    *m = (struct cluster_model){cost, hark_cluster_graph_load(g), bytes, 0, 0, bounds};
     if (m->bytes) m->a = cost->alpha / (double)m->bytes;
     m->b = cost->beta / ((double)m->ranks * (double)m->ranks);
 }
@@ -257,8 +255,8 @@ struct cluster_move hark_cluster_best_move(
     uint64_t now = s->place ? logged_at(s, own, s->place[own]) : 0; /* without order only
                                                                        differences count */
     if (all) {
-        for (uint32_t c = 0; c < s->slots; c++)
-            if (s->members[c]) consider(s, v, c, s->place ? s->place[c] : 0, now, &best);
+        for (uint32_t c = 0, left = s->count; left > 0; c++)
+            if (s->members[c]) left--, consider(s, v, c, s->place ? s->place[c] : 0, now, &best);
     } else {
         for (uint32_t i = 0; i < s->touches; i++)
             consider(s, v, s->touched[i], s->place ? s->place[s->touched[i]] : 0, now, &best);

@@ -52,7 +52,8 @@ struct cluster_move {
 /* Below that, changes are noise of rounding. */
 #define CLUSTER_LESS 1e-13
 
-void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph *g,
+/* `bytes`: of all messages, of which those within a vertex are not in the graph. */
+void hark_cluster_model_make(struct cluster_model *m, const struct cluster_graph *g, uint64_t bytes,
     const struct hark_cluster_cost *cost, struct cluster_bounds bounds);
 /* Of clusters of each vertex, numbers below n; ordered, the numbers are their order. */
 int hark_cluster_state_make(struct cluster_state *s, const struct cluster_graph *g,

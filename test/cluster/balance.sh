@@ -89,6 +89,16 @@ matrix 'pattern symmetric' '8 8 8\n2 1\n3 2\n4 3\n4 1\n6 5\n7 6\n8 7\n8 5\n' pat
 run loads.csv pattern.mtx --pes 4 --teams 2 --json pattern.json
 is 'a pattern' "$(figure bytes pattern.json)" 16
 
+# The sum of many columns is more than 2^64 units of the matrix.
+for ((i = 0; i < 8; i++)); do seq -s, 10 $((10 + 39)); done >many.csv
+matrix 'integer general' '8 8 2\n1 2 500000000000000000\n2 1 500000000000000000\n' large.mtx
+run many.csv large.mtx --pes 4 --teams 4 --strategy none --map map --json large.json
+holds_large() { # of 40 columns of 10^18 bytes each
+  is 'bytes of many columns' "$(figure bytes large.json)" 40000000000000000000
+  is 'the same, printed' "$(sed -n 's/^bytes logged: .* of \([0-9]*\) (.*/\1/p' out)" 40000000000000000000
+}
+holds_large
+
 # Loads that change places: what is measured in a column makes the map of the next.
 for ((i = 0; i < 8; i++)); do echo "10,10,$((i % 4 ? 10 : 20)),$((i % 4 ? 10 : 20)),$((i % 4 ? 10 : 40))"; done >drift.csv
 drift=(drift.csv rings.mtx --pes 4 --teams 2 --strategy greedy)

@@ -153,6 +153,9 @@ if [ $jansson = 1 ]; then
 else
   refused 'own.json: hark was built without jansson: expected a matrix (--write-matrix of hark run, hark sim) or a trace (hark run --trace)' own.json
 fi
+sed 's/^\(end records=[0-9]*\)$/\1 lost=5/' "$data/hydee-8.trace" >lost.trace
+holds 'a trace that has lost records' grep -q ' lost=5$' lost.trace
+refused 'lost.trace: expected a whole trace, found one that lost 5 records' lost.trace
 printf 'hark-trace 1 ranks=2\n' >bad.trace
 expect 2 '^hark partition: .*bad.trace:1: expected' bad.trace
 matrix 'integer general' '300 300 129\n'"$(for i in $(seq 1 129); do printf '%d 300 9007199254740992\\n' "$i"; done)"

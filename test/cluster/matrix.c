@@ -297,6 +297,25 @@ static void clusters_are_the_same_at_every_scale(void **state)
         }
 }
 
+/* What a process sends itself does not decide the unit, and not what fits. */
+static void own_messages_decide_nothing(void **state)
+{
+    (void)state;
+    bool is;
+    struct hark_matrix m = matrix("%%MatrixMarket matrix coordinate real general\n3 3 6\n1 1 1e9\n"
+                                  "2 2 1e30\n2 2 1e30\n1 2 0.00012345678\n2 1 0.5\n3 3 1e-300\n");
+    assert_int_equal(m.exponent, -11);
+    assert_int_equal(hark_matrix_at(&m, 0, 1, &is), 12345678);
+    assert_int_equal(hark_matrix_at(&m, 1, 0, &is), UINT64_C(50000000000));
+    assert_true(hark_matrix_at(&m, 1, 1, &is) <= HARK_MATRIX_MOST && is);
+    hark_matrix_free(&m);
+    m = matrix("%%MatrixMarket matrix coordinate integer general\n2 2 3\n1 1 2000000000000000000\n"
+               "1 2 500000\n2 1 7\n");
+    assert_int_equal(m.exponent, 0);
+    assert_int_equal(hark_matrix_at(&m, 1, 0, &is), 7);
+    hark_matrix_free(&m);
+}
+
 static int clean(void **state)
 {
     (void)state;
@@ -309,7 +328,8 @@ int main(void)
         cmocka_unit_test(a_pattern_is_ones), cmocka_unit_test(what_is_refused_says_why),
         cmocka_unit_test(numbers_are_as_they_stand_there),
         cmocka_unit_test(sums_of_one_place_are_any), cmocka_unit_test(whole_numbers_of_fractions),
-        cmocka_unit_test(clusters_are_the_same_at_every_scale)};
+        cmocka_unit_test(clusters_are_the_same_at_every_scale),
+        cmocka_unit_test(own_messages_decide_nothing)};
     int descriptor = mkstemp(path);
     const char *comma = getenv("HARK_TEST_COMMA");
     if (descriptor < 0 || close(descriptor) != 0) return 2;

@@ -276,6 +276,56 @@ static void whatever_the_graph_and_the_bounds(void **state)
     }
 }
 
+/* The least cost of all clusters of whole nodes, by trying them: the numbers of clusters of nodes
+ * count up, none is more than one above those before it. */
+static double least_of_nodes(const struct hark_matrix *m, const struct hark_partition_options *o,
+    const uint32_t *node, uint32_t nodes)
+{
+    uint32_t of[40], cluster[5] = {0};
+    double least = INFINITY;
+    for (;;) {
+        struct hark_partition p = {.ranks = m->ranks, .of = of};
+        for (uint32_t v = 0; v < m->ranks; v++) of[v] = cluster[node[v]];
+        for (uint32_t i = 0; i < nodes; i++)
+            if (cluster[i] >= p.clusters) p.clusters = cluster[i] + 1;
+        assert_int_equal(hark_partition_measure(&p, m, &o->cost), 0);
+        if (p.cost < least) least = p.cost;
+        uint32_t i = nodes;
+        for (uint32_t most; --i > 0; cluster[i] = 0) {
+            most = 0;
+            for (uint32_t k = 0; k < i; k++)
+                if (cluster[k] >= most) most = cluster[k] + 1;
+            if (++cluster[i] <= most) break;
+        }
+        if (i == 0) return least;
+    }
+}
+
+/* What ranks of one node send each other is of all messages too. */
+static void messages_within_nodes(void **state)
+{
+    uint64_t seed = 11;
+    (void)state;
+    for (int i = 0; i < 80; i++) {
+        const uint32_t nodes = 2 + (uint32_t)(draw(&seed) % 4),
+                       each = 2 + (uint32_t)(draw(&seed) % 3);
+        uint32_t node[40];
+        struct hark_matrix m = matrix_of(nodes * each, by_chance, &seed);
+        struct hark_partition_options o = defaults();
+        o.effort = HARK_PARTITION_BEST;
+        for (uint32_t v = 0; v < nodes * each; v++) node[v] = v / each;
+        for (uint32_t v = 0; v + 1 < nodes * each; v++) /* more within than between */
+            for (uint64_t k = m.first[v]; k < m.first[v + 1]; k++)
+                if (node[m.column[k]] == node[v]) m.value[k] *= 20;
+        o.node = node;
+        struct hark_partition p = find(&m, &o);
+        const double least = least_of_nodes(&m, &o, node, nodes);
+        assert_true(p.cost < least + 1e-12 && p.cost > least - 1e-12);
+        hark_partition_free(&p);
+        hark_matrix_free(&m);
+    }
+}
+
 static void few_ranks_change(void **state)
 {
     uint32_t count = 8, of[64];
@@ -412,7 +462,8 @@ int main(void)
         cmocka_unit_test(a_star_keeps_some_of_its_leaves),
         cmocka_unit_test(one_rank_and_no_messages),
         cmocka_unit_test(the_order_of_a_chain_is_turned),
-        cmocka_unit_test(whatever_the_graph_and_the_bounds), cmocka_unit_test(few_ranks_change),
+        cmocka_unit_test(whatever_the_graph_and_the_bounds),
+        cmocka_unit_test(messages_within_nodes), cmocka_unit_test(few_ranks_change),
         cmocka_unit_test(a_bisection_of_ones_own), cmocka_unit_test(a_cost_of_ones_own),
         cmocka_unit_test(what_can_not_be_is_said)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,6 +130,7 @@ expect 0 ' ok ' check <(printf "name free\n$free")
 expect 2 'the program can not finish even without failures and protocol: I8: a process waits for ever: p0 at R1$' check <(sed '/^expect/d' "$here/stuck.hark")
 expect 2 ': p0 at R, p2 at W1$' check <(printf 'name left\nprotocol hydee\np0: S1 R\np1: T0 W0\np2: T1 W1\n')
 expect 0 ' ok  *100 walks to an end .* steps/s$' check --walks 100:7 --jobs 2 "$here/og.hark"
+expect 0 ' ok  *1000 walks to an end .* steps/s$' check --walks 1000 "$here/td.hark" # of which some go on from an end with a failure
 expect 3 'not searched whole: the limit of states (--max-states) was reached; nothing wrong as far as it went$' check --max-states 1000 "$here/st.hark"
 expect 3 'not searched whole: the limit of memory, 8 MiB (--max-memory), was reached; nothing wrong as far as it went$' check --max-memory 8M "$here/st.hark"
 # A script can tell a search that was cut off; and what is wrong counts more.

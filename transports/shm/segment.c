@@ -138,7 +138,8 @@ bool segment_leaves(uint64_t bytes, uint64_t leave)
     return leave == 0 || !segment_memory(&all, &free) || free >= bytes + leave;
 }
 
-/* A program's limit of the size of files is no reason to end it, as the kernel would by a signal. */
+/* A program's limit of the size of files is no reason to end it, as the kernel would by a signal.
+ */
 static int resize(int fd, uint64_t bytes)
 {
     struct rlimit limit;
