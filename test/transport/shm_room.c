@@ -354,11 +354,48 @@ static void file_limit(void **state)
     run(limit_of_100k, 0, false);
 }
 
+/* A frame that is half sent, in pieces that are read where they are kept, is kept elsewhere then:
+ * the rest of it goes through the ring. */
+static void lent_no_more(void **state)
+{
+    (void)state;
+    enum { LENGTH = 150 << 20 };
+    struct job job;
+    struct end e[2];
+    struct parcel p;
+    char error[200];
+    job_begin(&job, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        e[i] = (struct end){.me = i};
+        end_config(&e[i].config, &job, i, 0, &e[i]);
+        e[i].config.option[0] = 256 << 10;
+        assert_int_equal(hark_shm_transport.open(&e[i].t, &e[i].config, error), HARK_T_OK);
+    }
+    ends_meet(e, 2);
+    uint8_t *lent = hark_shm_transport.lend(e[0].t, LENGTH), *copy = malloc(LENGTH);
+    assert_true(lent && copy);
+    parcel_make(&p, &e[0], 1, 0, 1, 64, LENGTH);
+    p.out.keep = lent;
+    assert_int_equal(parcel_send(&p, &e[0]), HARK_T_AGAIN);
+    assert_true(p.out.done > 0);
+    memcpy(copy, p.out.part[0].at, LENGTH);
+    p.out.part[0].at = p.out.keep = copy;
+    int status;
+    while ((status = parcel_send(&p, &e[0])) == HARK_T_AGAIN) ends_poll(e, 2);
+    assert_int_equal(status, HARK_T_OK);
+    until_count(&e[1], 1, e, 2); /* which checks every byte */
+    assert_int_equal(e[1].t->figures.refused, 0);
+    parcel_free(&p);
+    free(copy);
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(docker), cmocka_unit_test(four_mebibytes),
         cmocka_unit_test(one_mebibyte), cmocka_unit_test(full_meanwhile), cmocka_unit_test(refused),
-        cmocka_unit_test(file_limit)};
+        cmocka_unit_test(file_limit), cmocka_unit_test(lent_no_more)};
     hang_after(PATIENCE);
     return cmocka_run_group_tests_name("shm room", tests, NULL, NULL);
 }

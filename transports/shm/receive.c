@@ -237,8 +237,9 @@ static int rest(struct end *e, struct in *in, const struct ring_read *read)
     const uint8_t *from = (const uint8_t *)read->record + RING_LINE;
     uint64_t bytes = read->bytes;
     uint32_t head = read->record->header;
+    if (bytes > 0) in->source = NULL; /* its sender does not lend it any more */
     if (in->source) {
-        if (!(head & RING_ELSEWHERE) || bytes > 0) return RING_CORRUPT;
+        if (!(head & RING_ELSEWHERE)) return RING_CORRUPT;
         from = in->source + in->got;
         bytes = head & ~RING_ELSEWHERE;
     }
