@@ -20,55 +20,6 @@ struct hark_depot_check { /* of an image here, for a process that is to begin */
     struct hark_placing *placing;
 };
 
-void hark_depot_name(char name[64], uint32_t rank, uint64_t id)
-{
-    snprintf(name, 64, "r%u/%llu", rank, (unsigned long long)id);
-}
-
-/* ---- what hark run hears of it --------------------------------------------------------------- */
-
-static void say_holds(
-    struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole, uint32_t round)
-{
-    struct hark_control m;
-    hark_control_begin(&m, HARK_A_HOLDS);
-    hark_control_put32(&m, rank);
-    hark_control_put64(&m, id);
-    hark_control_put32(&m, whole);
-    hark_control_put32(&m, round);
-    hark_agent_say(a, &m);
-}
-
-void hark_depot_holds(
-    struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole, uint32_t round)
-{
-    say_holds(a, rank, id, whole, round);
-    if (round == 0) a->image_came(a, rank, id, whole == HARK_HOLDS_WHOLE);
-}
-
-void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole)
-{
-    hark_depot_holds(a, rank, id, whole, 0);
-}
-
-void hark_depot_lacks(struct agent *a, uint32_t rank, uint64_t id, int status, const char *error)
-{
-    if (status == HARK_S_EDAMAGED) {
-        hark_agent_say_line(a, HARK_A_SAY, "%s; another copy of it is looked for", error);
-        (void)a->store->ops->drop(a->store, rank, id);
-    }
-    say_holds(a, rank, id, HARK_HOLDS_GONE, 0);
-}
-
-bool hark_depot_found(struct agent *a, uint32_t rank, uint64_t id, int status, const char *error)
-{
-    if (status == HARK_S_OK) return true;
-    if (status != HARK_S_EDAMAGED)
-        hark_agent_say_line(a, HARK_A_SAY, "%s; another copy of it is looked for", error);
-    hark_depot_lacks(a, rank, id, status, error);
-    return false;
-}
-
 /* ---- images of processes that are to begin --------------------------------------------------- */
 
 static void end_check(struct hark_depot_check *k)
@@ -106,36 +57,6 @@ void hark_depot_check(struct agent *a, uint32_t rank, uint64_t id)
     a->image_came(a, rank, id, false);
 }
 
-/* ---- copies that were put here --------------------------------------------------------------- */
-
-/* Without memory for it an UNDO that comes late removes it too, as if it were older. */
-void hark_depot_note_placed(struct hark_depot *d, const struct hark_coming *c)
-{
-    struct hark_placed *more = realloc(d->placed, (d->placed_count + 1) * sizeof *more);
-    if (more == NULL) return;
-    d->placed = more;
-    more[d->placed_count++] = (struct hark_placed){c->rank, c->round, c->id};
-}
-
-/* Forgets those of the rank from `first` on, before `end`, up to that round. */
-static void forget_placed(
-    struct hark_depot *d, uint32_t rank, uint64_t first, uint64_t end, uint32_t round)
-{
-    for (uint32_t i = 0; i < d->placed_count;) {
-        const struct hark_placed *x = &d->placed[i];
-        if (x->rank == rank && x->id >= first && x->id < end && x->round <= round)
-            d->placed[i] = d->placed[--d->placed_count];
-        else i++;
-    }
-}
-
-static bool is_placed(const struct hark_depot *d, uint32_t rank, uint64_t id)
-{
-    for (uint32_t i = 0; i < d->placed_count; i++)
-        if (d->placed[i].rank == rank && d->placed[i].id == id) return true;
-    return false;
-}
-
 /* ---- what is here ---------------------------------------------------------------------------- */
 
 /* The images of the rank here; to be freed. NULL: no memory, or they can not be read. */
@@ -164,7 +85,7 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
 {
     uint32_t n;
     uint64_t *id = images_of(a, rank, &n);
-    if (a->depot) forget_placed(a->depot, rank, 0, below, UINT32_MAX);
+    if (a->depot) hark_depot_forget_placed(a->depot, rank, 0, below, UINT32_MAX);
     for (uint32_t i = 0; i < n && id[i] < below; i++)
         (void)a->store->ops->drop(a->store, rank, id[i]);
     free(id);
@@ -180,11 +101,11 @@ void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t ro
         next = k->next; /* what it waits for was given up */
         if (k->rank == rank && k->id > above) end_check(k);
     }
-    if (d) forget_placed(d, rank, above + 1, UINT64_MAX, round);
+    if (d) hark_depot_forget_placed(d, rank, above + 1, UINT64_MAX, round);
     uint32_t n;
     uint64_t *id = images_of(a, rank, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (id[i] > above && !(d && is_placed(d, rank, id[i])))
+        if (id[i] > above && !(d && hark_depot_is_placed(d, rank, id[i])))
             (void)a->store->ops->drop(a->store, rank, id[i]);
     free(id);
 }

@@ -1,9 +1,10 @@
 /* depot.h: what the parts of an agent share that keep images in the host's own store, and their
  * copies on other hosts.
  *
- *   depot.c    what is there: what an agent has, drops and undoes
+ *   depot.c    what of it is wanted, dropped and undone
  *   peer.c     images on their way from and to agents of other hosts
  *   placing.c  what may take long, by a thread
+ *   holds.c    what hark run hears of images, and which of them came as copies
  *
  * The store is a directory store (hark/store.h), in which the processes of the host write their own
  * images. A copy is written beside it, as HOST-STORE/JOB/in/N, verified, and then renamed into it:
@@ -69,7 +70,7 @@ struct hark_depot {
     uint32_t placed_count;
 };
 
-/* depot.c */
+/* holds.c */
 void hark_depot_name(char name[64], uint32_t rank, uint64_t id); /* in the store */
 /* What a check of an image has found. If it is not whole, that is said, and hark run looks for
  * another one. */
@@ -78,6 +79,10 @@ bool hark_depot_found(struct agent *a, uint32_t rank, uint64_t id, int status, c
 void hark_depot_holds(
     struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole, uint32_t round);
 void hark_depot_note_placed(struct hark_depot *d, const struct hark_coming *c);
+/* Those of the rank from `first` on, before `end`, up to that round. */
+void hark_depot_forget_placed(
+    struct hark_depot *d, uint32_t rank, uint64_t first, uint64_t end, uint32_t round);
+bool hark_depot_is_placed(const struct hark_depot *d, uint32_t rank, uint64_t id);
 
 /* peer.c */
 struct hark_connection_config hark_peer_config(struct agent *a);
