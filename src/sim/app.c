@@ -90,13 +90,18 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
     s->r->part[op->part].messages += messages;
 }
 
-/* The first message of the channel in a list; *before: the one in front of it. */
-static uint32_t find(
-    const struct sim *s, const struct sim_list *l, const struct sim_op *op, uint32_t *before)
+/* The first message of the channel in a list; *before: the one in front of it. Short lists are
+ * walked along: an index would cost them more than it saves. */
+static inline uint32_t find(struct sim *s, struct sim_process *p, const struct sim_list *l,
+    const struct sim_op *op, uint32_t *before)
 {
+    uint32_t left = SIM_SHORT;
     *before = SIM_NONE;
-    for (uint32_t f = l->head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
+    for (uint32_t f = l->head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next) {
         if (sim_is_of(s, sim_frame(s, f), op->peer, op->ctx)) return f;
+        if ((p->indexed && *sim_index_of(p, l)) || --left == 0)
+            return sim_index_find(s, p, l, op, before);
+    }
     return SIM_NONE;
 }
 
@@ -124,9 +129,9 @@ static uint32_t awaited(struct sim *s, uint32_t who, const struct sim_op *op, st
     struct sim_process *p = &s->p[who];
     *l = &p->inbox;
     *done = false;
-    uint32_t f = find(s, *l, op, before);
+    uint32_t f = find(s, p, *l, op, before);
     if (f != SIM_NONE || p->late.head == SIM_NONE) return f;
-    f = find(s, &p->late, op, before);
+    f = find(s, p, &p->late, op, before);
     if (f == SIM_NONE) return f;
     *done = sim_usual_receive(s, who, f);
     if (*done) {
@@ -134,7 +139,7 @@ static uint32_t awaited(struct sim *s, uint32_t who, const struct sim_op *op, st
         return f;
     }
     sim_take_late(s, who);
-    return find(s, *l, op, before);
+    return find(s, p, *l, op, before);
 }
 
 static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t behind)
@@ -164,9 +169,8 @@ static void receive(struct sim *s, uint32_t who, const struct sim_op *op, uint64
     s->r->deliveries++;
     if (frame->logged) sim_count_logged(s, op->part, frame->length);
     if (s->protocol->unstable) s->r->determinants_created++;
-    if (before == SIM_NONE) list->head = frame->next;
-    else sim_frame(s, before)->next = frame->next;
-    if (list->tail == f) list->tail = before;
+    take_out(s, list, f, before);
+    if (p->indexed) sim_index_take_out(s, p, list, f);
     sim_frame_give(s, f);
 }
 

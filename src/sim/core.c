@@ -551,6 +551,7 @@ void sim_take_late(struct sim *s, uint32_t who)
     struct sim_process *p = &s->p[who];
     uint32_t f = p->late.head, next;
     p->late.head = p->late.tail = SIM_NONE;
+    if (p->indexed) sim_index_drop(s, p, &p->late);
     for (; f != SIM_NONE && !s->failed; f = next) {
         const struct sim_frame *frame = sim_frame(s, f);
         struct hark_event e = {.type = HARK_ARRIVE};

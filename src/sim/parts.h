@@ -79,8 +79,8 @@ struct sim_process { /* what every message passes is in the first two lines of t
     struct sim_place at;
     struct sim_list inbox, late; /* late: application messages that its core has not seen yet */
     uint8_t state;
-    uint8_t behind : 1, doomed : 1, due : 1; /* behind: its goal; doomed: `fail` names it; due: it
-                                                leads a group */
+    uint8_t behind : 1, doomed : 1, due : 1, indexed : 1; /* behind: its goal; doomed: `fail` names
+                                                it; due: it leads a group; indexed: a list is */
     uint16_t want_ctx;
     uint32_t want;
 
@@ -102,6 +102,7 @@ struct sim_process { /* what every message passes is in the first two lines of t
     uint64_t goal_place;  /* where it had been before it went back */
     uint32_t goal_iteration;
     uint8_t goal_stage, offering, storing, restarting; /* restarting: its RESTART is on the way */
+    struct sim_index *inbox_index, *late_index;        /* NULL: the list is short */
 };
 
 /* FRAME: its first byte is at the receiver; WHOLE: its last byte has been taken in. */
@@ -354,6 +355,22 @@ void sim_image_drop_beyond(struct sim *s, uint32_t who, uint64_t id);
 const struct sim_image *sim_image(const struct sim *s, uint32_t who, uint64_t id);
 /* Log, frames and program as in the image. */
 void sim_image_restore(struct sim *s, uint32_t who, const struct sim_image *m);
+
+/* inbox.c: an index by channel of p->inbox or p->late, for lists that are long. */
+enum { SIM_SHORT = 32 }; /* frames that are looked at one after another, at most */
+static inline struct sim_index **sim_index_of(struct sim_process *p, const struct sim_list *l)
+{
+    return l == &p->late ? &p->late_index : &p->inbox_index;
+}
+/* The first message of the channel, *before: the one in front of it; or SIM_NONE, also without
+ * memory. Makes the index if there is none. */
+uint32_t sim_index_find(struct sim *s, struct sim_process *p, const struct sim_list *l,
+    const struct sim_op *op, uint32_t *before);
+/* The first message of a channel has been taken out of the list. */
+void sim_index_take_out(
+    struct sim *s, struct sim_process *p, const struct sim_list *l, uint32_t frame);
+/* The list is empty now. */
+void sim_index_drop(struct sim *s, struct sim_process *p, const struct sim_list *l);
 
 /* app.c */
 /* The program goes on as far as it can; to be called after whatever happened to the process. */

@@ -81,6 +81,8 @@ static void go_down(struct sim *s, uint32_t who)
     p->lost_at = s->now;
     sim_list_drop(s, &p->inbox);
     sim_list_drop(s, &p->late);
+    sim_index_drop(s, p, &p->inbox);
+    sim_index_drop(s, p, &p->late);
     drop_held(s, p);
 }
 

@@ -60,6 +60,12 @@ for ranks in 64 1024; do
 done
 if [ "$(figure control_busiest 1024.json)" -le $(($(figure control_busiest 64.json) + 8)) ]; then good; else bad "a tree: busiest"; fi
 
+# A process to which many send before it receives: what it waits for is found at once, wherever it is among the rest. A walk along all
+# that has come would take minutes.
+tested=(timeout 60 "$hark" sim)
+expect 0 'messages  *[0-9]' --pattern random --ranks 4 --degree 400000 --protocol none --iterations 1
+tested=("$hark" sim)
+
 # Failures by chance; several at once; of the recovery process.
 expect 0 'recovery 2' --pattern stencil2d --ranks 16 "${small[@]}" --iterations 20 --mtbf 1ms
 # Who is still in the checkpoint call that it goes back to makes nothing again: never more than there is. Where there are more

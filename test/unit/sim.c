@@ -120,6 +120,77 @@ static void test_log(void **state)
     free(s);
 }
 
+/* A frame of the channel, behind all others. */
+static void arrives(struct sim *s, struct sim_list *l, uint32_t peer, uint16_t ctx)
+{
+    uint8_t header[SIM_HEADER] = {0};
+    const uint32_t f = sim_frame_new(s);
+    assert_int_not_equal(f, SIM_NONE);
+    hark_put16(header + 2, ctx);
+    hark_put32(header + 4, peer);
+    assert_true(sim_frame_write(s, sim_frame(s, f), header, sizeof header));
+    sim_list_add(s, l, f);
+}
+
+/* The first message of the channel, as one finds it who walks along the list. */
+static uint32_t walk(
+    const struct sim *s, const struct sim_list *l, const struct sim_op *op, uint32_t *before)
+{
+    *before = SIM_NONE;
+    for (uint32_t f = l->head; f != SIM_NONE; *before = f, f = sim_frame(s, f)->next)
+        if (sim_is_of(s, sim_frame(s, f), op->peer, op->ctx)) return f;
+    return SIM_NONE;
+}
+
+static void leaves(
+    struct sim *s, struct sim_process *p, struct sim_list *l, uint32_t f, uint32_t before)
+{
+    if (before == SIM_NONE) l->head = sim_frame(s, f)->next;
+    else sim_frame(s, before)->next = sim_frame(s, f)->next;
+    if (l->tail == f) l->tail = before;
+    sim_index_take_out(s, p, l, f);
+    sim_frame_give(s, f);
+}
+
+/* The index of a list that grows and shrinks, now and then to nothing, beside a walk along it; some
+ * messages leave without having been looked for by it. */
+static void test_inbox(void **state)
+{
+    (void)state;
+    struct sim *s = calloc(1, sizeof *s);
+    struct sim_process p = {.inbox = {SIM_NONE, SIM_NONE}};
+    uint64_t z = 1;
+    assert_non_null(s);
+    s->free_frame = SIM_NONE;
+    s->ranks = 1000;
+    for (uint32_t k = 0; k < 60000; k++) {
+        uint32_t before, found_before;
+        z = z * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        const struct sim_op op = {.ctx = z >> 40 & 1, .peer = (uint32_t)(z >> 44) % 300};
+        if ((z >> 60) < (k % 6000 < 3000 ? 9 : 4)) arrives(s, &p.inbox, op.peer, op.ctx);
+        const uint32_t f = walk(s, &p.inbox, &op, &before);
+        if ((z >> 36 & 7) == 0) {
+            if (p.inbox.head != SIM_NONE) leaves(s, &p, &p.inbox, p.inbox.head, SIM_NONE);
+            continue;
+        }
+        assert_int_equal(sim_index_find(s, &p, &p.inbox, &op, &found_before), f);
+        if (f == SIM_NONE) continue;
+        assert_int_equal(found_before, before);
+        if (z >> 35 & 1) leaves(s, &p, &p.inbox, f, before);
+        if (k % 6000 != 5999) continue;
+        sim_list_drop(s, &p.inbox);
+        sim_index_drop(s, &p, &p.inbox);
+    }
+    assert_false(s->failed);
+    assert_int_equal(p.indexed, p.inbox_index != NULL);
+    sim_list_drop(s, &p.inbox);
+    sim_index_drop(s, &p, &p.inbox);
+    assert_int_equal(p.indexed, 0);
+    free(s->piece);
+    sim_arena_free(&s->arena);
+    free(s);
+}
+
 /* Axes: steps are 1, 2, 5 times a power of ten, no more of them than were asked for, and no smaller
  * step has as few. Ends are as round, and no more than half as high again as what has to have room.
  */
@@ -900,13 +971,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_queue),
         cmocka_unit_test(test_queue_now), cmocka_unit_test(test_arena), cmocka_unit_test(test_log),
-        cmocka_unit_test(test_round), cmocka_unit_test(test_counts), cmocka_unit_test(test_trees),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_protocols), cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_multicasts), cmocka_unit_test(test_single),
-        cmocka_unit_test(test_stream), cmocka_unit_test(test_sends_do_not_wait),
-        cmocka_unit_test(test_fan_in), cmocka_unit_test(test_fan_out),
-        cmocka_unit_test(test_ping_pong), cmocka_unit_test(test_time),
-        cmocka_unit_test(test_wrong)};
+        cmocka_unit_test(test_inbox), cmocka_unit_test(test_round), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_trees), cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_matrices), cmocka_unit_test(test_protocols),
+        cmocka_unit_test(test_figures), cmocka_unit_test(test_multicasts),
+        cmocka_unit_test(test_single), cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_sends_do_not_wait), cmocka_unit_test(test_fan_in),
+        cmocka_unit_test(test_fan_out), cmocka_unit_test(test_ping_pong),
+        cmocka_unit_test(test_time), cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
