@@ -82,11 +82,13 @@ static void send(struct sim *s, uint32_t who, const struct sim_op *op, uint64_t 
         return;
     }
     p->busy = s->clock;
-    uint64_t messages = cast ? op->peer : 1; /* one to each; a contribution is one to the parent */
+    uint64_t bytes, messages = cast ? op->peer : 1; /* one to each; a contribution is one to the
+                                                       parent */
     if (op->kind == SIM_CONTRIBUTE) s->r->contributions += op->peer;
     if (op->kind == SIM_CONTRIBUTE) s->r->results += op->peer == 0;
     s->r->messages += messages;
-    s->r->bytes += messages * op->length;
+    if (__builtin_mul_overflow(messages, op->length, &bytes)) sim_too_much(s);
+    sim_sum(s, &s->r->bytes, bytes);
     s->r->part[op->part].messages += messages;
 }
 

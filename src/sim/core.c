@@ -34,6 +34,12 @@ void sim_too_long(struct sim *s)
     sim_fail(s, "this would take more than 146 years of simulated time, beyond what is counted");
 }
 
+void sim_too_much(struct sim *s)
+{
+    sim_fail(s, "messages of more than 2^63 bytes in all, beyond what is counted: expected fewer "
+                "iterations or shorter messages");
+}
+
 /* ---- frames ---------------------------------------------------------------------------------- */
 
 static bool more_frames(struct sim *s)
@@ -322,7 +328,7 @@ void sim_count_logged(struct sim *s, uint8_t part, uint64_t length)
 {
     struct sim_result *r = s->r;
     r->logged++;
-    r->logged_bytes += length;
+    sim_sum(s, &r->logged_bytes, length);
     r->part[part].logged++;
     r->part[part].logged_bytes += length;
 }
@@ -332,7 +338,7 @@ bool sim_log_more(
 {
     struct sim_result *r = s->r;
     if (!sim_log_retain(s, &p->log, key, length)) return false;
-    s->log_bytes += length;
+    sim_sum(s, &s->log_bytes, length);
     if (s->log_bytes > r->log_bytes_peak) r->log_bytes_peak = s->log_bytes;
     if (p->log.bytes > r->log_bytes_most) r->log_bytes_most = p->log.bytes;
     return true;

@@ -178,5 +178,5 @@ void sim_image_restore(struct sim *s, uint32_t who, const struct sim_image *m)
     s->log_bytes -= p->log.bytes;
     sim_log_free(s, &p->log);
     (void)sim_log_copy(s, &p->log, &m->log);
-    s->log_bytes += p->log.bytes;
+    sim_sum(s, &s->log_bytes, p->log.bytes);
 }

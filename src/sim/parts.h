@@ -293,6 +293,13 @@ void sim_list_drop(struct sim *s, struct sim_list *l);
     (UINT64_C(1) << 62) /* ns: beyond, sums with what one step adds might not fit                  \
                          */
 void sim_too_long(struct sim *s);
+/* A sum of bytes becomes larger; the simulation fails if it is beyond what is counted. */
+void sim_too_much(struct sim *s);
+static inline void sim_sum(struct sim *s, uint64_t *sum, uint64_t bytes)
+{
+    const bool wraps = __builtin_add_overflow(*sum, bytes, sum);
+    if (__builtin_expect(wraps || *sum > INT64_MAX, 0)) sim_too_much(s);
+}
 static inline void sim_put(struct sim *s, uint64_t time, uint64_t what)
 {
     if (__builtin_expect(time > SIM_LONGEST, 0)) sim_too_long(s);

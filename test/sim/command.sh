@@ -290,6 +290,11 @@ refused '.: Is a directory' --pattern .
 for sum in '--iterations 20000 --compute 1000000s' '--gap-per-byte 1000000 --bytes 1T'; do
   expect 1 'sim: this would take more than 146 years of simulated time, beyond what is counted$' --pattern ring --ranks 2 $sum
 done
+matrix 'integer general' '2 2 1\n1 2 9007199254740992\n'
+huge=(--pattern bad.mtx --checkpoint-every 0 --gap-per-byte 0)
+expect 1 '^hark sim: messages of more than 2^63 bytes in all, beyond what is counted: expected fewer iterations or shorter messages$' \
+  "${huge[@]}" --protocol scmel --iterations 1024
+for protocol in none scmel; do expect 0 ' 9214364837600034816' "${huge[@]}" --protocol $protocol --iterations 1023; done
 # What can not be printed is said, and no file gets it that happens to be opened as its number.
 og=$patterns/../../scenario/og.hark
 for line in 'sim --pattern ring --ranks 4' 'sim --help' 'help check' --version "check $og"; do
