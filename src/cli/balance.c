@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../cluster/loads.h"
+#include "../short_source.h"
 #include "balance_report.h"
 #include "values.h"
 
@@ -312,11 +313,23 @@ static int scale_move(struct work *w)
     return 0;
 }
 
+static int unread(const struct cluster_source *source, char error[HARK_MATRIX_ERROR])
+{
+    hark_cluster_source_rename(source, error, HARK_MATRIX_ERROR);
+    return bad("%s", error);
+}
+
 static int read_graph(struct work *w)
 {
     struct hark_matrix m;
-    char error[HARK_MATRIX_ERROR];
-    if (hark_matrix_read(&m, w->a->matrix, 0, error) < 0) return bad("%s", error);
+    struct cluster_source source;
+    char error[HARK_MATRIX_ERROR], shown[HARK_SHORT_PATH];
+    if (hark_cluster_source_open(&source, w->a->matrix) < 0)
+        return bad("%s: %s", w->a->matrix, strerror(errno));
+    hark_short_source(&source, shown);
+    int read = hark_matrix_read(&m, source.path, 0, error);
+    hark_cluster_source_close(&source);
+    if (read < 0) return unread(&source, error);
     int status = hark_graph_of(&w->graph, &m);
     w->run.exponent = m.exponent;
     hark_matrix_free(&m);
@@ -328,8 +341,13 @@ static int read_graph(struct work *w)
 static int read_table(
     const struct work *w, const char *path, uint32_t columns, uint64_t most, struct hark_loads *l)
 {
-    char error[HARK_MATRIX_ERROR];
-    if (hark_loads_read(l, path, columns, most, error) < 0) return bad("%s", error);
+    struct cluster_source source;
+    char error[HARK_MATRIX_ERROR], shown[HARK_SHORT_PATH];
+    if (hark_cluster_source_open(&source, path) < 0) return bad("%s: %s", path, strerror(errno));
+    hark_short_source(&source, shown);
+    int read = hark_loads_read(l, source.path, columns, most, error);
+    hark_cluster_source_close(&source);
+    if (read < 0) return unread(&source, error);
     if (l->rows == w->graph.vertices) return 0;
     return bad("%s: expected a line for each of the %u objects of %s, found %u", path,
         w->graph.vertices, w->a->matrix, l->rows);

@@ -10,6 +10,7 @@
 
 #include "../cluster/source.h"
 #include "../control/clusters.h"
+#include "../short_source.h"
 #include "../view/trace.h"
 #include "partition.h"
 #include "values.h"
@@ -199,11 +200,13 @@ static int of_figures(const char *path, struct hark_matrix *m, char *error)
 int partition_read(const char *path, struct hark_matrix *m, char error[PARTITION_ERROR])
 {
     struct cluster_source source;
+    char shown[HARK_SHORT_PATH];
     *m = (struct hark_matrix){0};
     if (hark_cluster_source_open(&source, path) < 0) {
-        snprintf(error, PARTITION_ERROR, "%s: %s", path, strerror(errno));
+        snprintf(error, PARTITION_ERROR, "%s: %s", hark_short_path(path, shown), strerror(errno));
         return -1;
     }
+    hark_short_source(&source, shown);
     int status = strncmp(source.head, "hark-trace ", 11) == 0 ? of_trace(source.path, m, error)
                  : source.head[0] == '{'
                      ? of_figures(source.path, m, error)
@@ -217,9 +220,9 @@ uint32_t *partition_read_groups(
     const char *path, const char *what, uint32_t ranks, char error[PARTITION_ERROR])
 {
     struct hark_clusters c;
-    char why[256], *word, *text = hark_cli_whole_file(path);
+    char shown[HARK_SHORT_PATH], why[256], *word, *text = hark_cli_whole_file(path);
     if (text == NULL) {
-        snprintf(error, PARTITION_ERROR, "%s: %s", path, strerror(errno));
+        snprintf(error, PARTITION_ERROR, "%s: %s", hark_short_path(path, shown), strerror(errno));
         return NULL;
     }
     int status = hark_clusters_parse(&c, ranks, text, path, why);

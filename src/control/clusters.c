@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../short_path.h"
+
 #define NOWHERE UINT32_MAX
 
 struct reader {
@@ -128,12 +130,14 @@ static int renumber(struct hark_clusters *c, uint32_t parts)
 int hark_clusters_parse(
     struct hark_clusters *c, uint32_t ranks, const char *text, const char *name, char error[256])
 {
-    struct reader r = {.c = c, .at = text, .name = name, .error = error, .line = 1};
+    char shown[HARK_SHORT_PATH];
+    struct reader r = {
+        .c = c, .at = text, .name = hark_short_path(name, shown), .error = error, .line = 1};
     c->ranks = ranks;
     c->count = 0;
     c->of = malloc(sizeof *c->of * ((size_t)ranks + 1));
     r.line_of = calloc((size_t)ranks + 1, sizeof *r.line_of);
-    snprintf(error, 256, "%s: no memory", name);
+    snprintf(error, 256, "%s: no memory", r.name);
     int status = c->of && r.line_of ? 0 : -1;
     if (status == 0) {
         memset(c->of, 0xff, sizeof *c->of * ranks);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "../cluster/source.h"
+#include "../short_source.h"
 #include "hark/hark.h"
 
 static const struct sim_maker makers[] = {
@@ -115,16 +116,19 @@ static int make_of_file(
     struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
     struct cluster_source source;
-    struct sim_pattern_options from = *o;
+    struct sim_pattern_options from = *o; /* what is said of it, and to be read */
+    char shown[HARK_SHORT_PATH];
+    from.name = hark_short_path(o->name, shown);
     if (hark_cluster_source_open(&source, o->name) < 0) {
-        if (errno == ENOENT && !is_file(o->name)) return unknown(o, error);
-        snprintf(error, SIM_ERROR, "%s: %s", o->name, strerror(errno));
+        if (errno == ENOENT && !is_file(o->name)) return unknown(&from, error);
+        snprintf(error, SIM_ERROR, "%s: %s", from.name, strerror(errno));
         return -1;
     }
+    hark_short_source(&source, shown);
     if (is_file(o->name) || hark_cluster_source_is_matrix(&source)) p->maker = &matrix;
     else if (sim_trace_is(source.path)) p->maker = &trace;
-    from.name = source.path;
-    int status = p->maker ? check_given(p->maker, o, error) : unknown(o, error);
+    from.path = source.path;
+    int status = p->maker ? check_given(p->maker, &from, error) : unknown(&from, error);
     if (status == 0) status = make(p, &from, error);
     hark_cluster_source_rename(&source, error, SIM_ERROR);
     hark_cluster_source_close(&source);

@@ -45,6 +45,8 @@ enum sim_taken {
 
 struct sim_pattern_options {
     const char *name;      /* of a generator, or a file: *.mtx, *.mtx.gz, or a trace of hark run */
+    const char *path;      /* NULL: where the file of that name is read is for sim_pattern_open() to
+                              say */
     const char *messages;  /* a matrix of counts of messages; NULL: one for each entry */
     uint32_t ranks;        /* 0: as many as the matrix or the trace has */
     uint64_t bytes;        /* of a message of the generators */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../cluster/source.h"
+#include "../short_source.h"
 #include "hark/hark.h"
 #include "pattern.h"
 
@@ -43,10 +45,10 @@ static int read_whole(struct hark_matrix *m, const char *path, uint32_t most, ch
     return status < 0 ? -1 : 0;
 }
 
-static int read_counts(
+/* As many messages as bytes have places; o->messages is what is said of the file. */
+static int check_counts(
     struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    if (read_whole(&p->counts, o->messages, p->ranks, error) < 0) return -1;
     const struct hark_matrix *a = &p->sends, *b = &p->counts;
     bool same = a->ranks == b->ranks && a->entries == b->entries &&
                 memcmp(a->first, b->first, ((uint64_t)a->ranks + 1) * sizeof *a->first) == 0 &&
@@ -78,10 +80,29 @@ static int read_counts(
     return 0;
 }
 
+static int read_counts(
+    struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
+{
+    struct cluster_source source;
+    struct sim_pattern_options from = *o;
+    char shown[HARK_SHORT_PATH];
+    from.messages = hark_short_path(o->messages, shown);
+    if (hark_cluster_source_open(&source, o->messages) < 0) {
+        snprintf(error, SIM_ERROR, "%s: %s", from.messages, strerror(errno));
+        return -1;
+    }
+    hark_short_source(&source, shown);
+    int status = read_whole(&p->counts, source.path, p->ranks, error);
+    if (status == 0) status = check_counts(p, &from, error);
+    else hark_cluster_source_rename(&source, error, SIM_ERROR);
+    hark_cluster_source_close(&source);
+    return status;
+}
+
 int sim_matrix_make(
     struct sim_pattern *p, const struct sim_pattern_options *o, char error[SIM_ERROR])
 {
-    if (read_whole(&p->sends, o->name, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0)
+    if (read_whole(&p->sends, o->path, p->ranks ? p->ranks : HARK_MATRIX_RANKS, error) < 0)
         return -1;
     p->rounds = 1;
     if (p->ranks == 0) p->ranks = p->sends.ranks;

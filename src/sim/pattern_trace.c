@@ -140,7 +140,7 @@ int sim_trace_make(
 {
     struct hark_trace t;
     int status = -1;
-    if (hark_trace_read(o->name, &t, error) != HARK_TRACE_OK) return -1;
+    if (hark_trace_read(o->path, &t, error) != HARK_TRACE_OK) return -1;
     if (p->ranks == 0) p->ranks = t.job.ranks;
     if (t.lost)
         snprintf(error, SIM_ERROR,

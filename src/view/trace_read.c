@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../short_path.h"
 #include "trace_text.h"
 
 /* The first line names every rank in the worst case; no other line comes near this. */
@@ -14,7 +15,7 @@ static const char first_word[] = "hark-trace 1 ";
 
 struct reader {
     FILE *file;
-    const char *path;
+    const char *path; /* as messages show it */
     uint64_t line;
     char *text; /* of the line, NUL-terminated, without its newline */
     size_t room;
@@ -24,7 +25,7 @@ struct reader {
 
 static int refused(struct reader *r, const char *why)
 {
-    snprintf(r->error, HARK_TRACE_ERROR, "%.120s: %s", r->path, why);
+    snprintf(r->error, HARK_TRACE_ERROR, "%s: %s", r->path, why);
     return HARK_TRACE_ESYSTEM;
 }
 
@@ -37,11 +38,11 @@ static int unexpected(struct reader *r, const char *expected)
         found[n] = r->at[n] >= ' ' && r->at[n] <= '~' ? r->at[n] : '?';
     found[n] = 0;
     if (n > 0)
-        snprintf(r->error, HARK_TRACE_ERROR, "%.120s:%" PRIu64 ": expected %.60s, found '%s'",
-            r->path, r->line, expected, found);
+        snprintf(r->error, HARK_TRACE_ERROR, "%s:%" PRIu64 ": expected %.60s, found '%s'", r->path,
+            r->line, expected, found);
     else
         snprintf(r->error, HARK_TRACE_ERROR,
-            "%.120s:%" PRIu64 ": expected %.60s, found the end of the line", r->path, r->line,
+            "%s:%" PRIu64 ": expected %.60s, found the end of the line", r->path, r->line,
             expected);
     return HARK_TRACE_EFORMAT;
 }
@@ -49,8 +50,7 @@ static int unexpected(struct reader *r, const char *expected)
 static int truncated(struct reader *r, const char *expected)
 {
     snprintf(r->error, HARK_TRACE_ERROR,
-        "%.120s:%" PRIu64 ": expected %.60s, found the end of the file", r->path, r->line,
-        expected);
+        "%s:%" PRIu64 ": expected %.60s, found the end of the file", r->path, r->line, expected);
     return HARK_TRACE_EFORMAT;
 }
 
@@ -339,7 +339,8 @@ static int read_records(struct reader *r, struct hark_trace *trace)
 
 int hark_trace_read(const char *path, struct hark_trace *trace, char error[HARK_TRACE_ERROR])
 {
-    struct reader r = {.path = path, .error = error};
+    char shown[HARK_SHORT_PATH];
+    struct reader r = {.path = hark_short_path(path, shown), .error = error};
     memset(trace, 0, sizeof *trace);
     r.file = fopen(path, "re");
     if (r.file == NULL) return refused(&r, strerror(errno));

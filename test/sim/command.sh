@@ -326,6 +326,39 @@ expect 0 '' --pattern ring --ranks 4 --fail 2@3 --fail 2@3 --fail recovery@2
 if grep -q 'did not happen' out; then bad "it did happen"; else good; fi
 expect 0 '^hark sim: --fail recovery@2 did not happen: ' --pattern ring --ranks 4 --fail 2@3 --fail recovery@2 --fail recovery@2
 
+# Of a file whose name is long the middle is left out, never what is wrong with it, whoever reads it.
+deep=$work/$(printf 'folder-with-a-name-%04d/' $(seq 25))
+mkdir -p "$deep"
+printf '0-1\n3\n' >"$deep/clusters.of.a.job"
+printf '%%%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 2 x\n' >"$deep/matrix.mtx"
+cp "$deep/matrix.mtx" "$deep/counts.mtx"
+echo 'hark-trace 1 x' >"$deep/run.trace"
+echo '{"ranks": 2, "traffic": 3}' >"$deep/figures.json"
+printf '1\nx\n' >"$deep/loads.csv"
+printf '%%%%MatrixMarket matrix coordinate integer general\n4 4 1\n1 2 5\n' >four.mtx
+long_path() { # the end of the path; what is said behind it; the command
+  local name=$1 said=$2; shift 2
+  "$hark" "$@" >out 2>&1
+  is "$*" 2 $?
+  if [ "$(wc -l <out)" = 1 ] && [ "$(wc -c <out)" -lt 300 ] && grep -q "^hark $1: [^ ]*/…/[^ ]*/$name$said\$" out; then good; else bad "$*"; fi
+}
+long_path clusters.of.a.job ': expected every rank once, rank 2 is in no cluster' sim --pattern ring --ranks 4 --clusters "$deep/clusters.of.a.job"
+long_path clusters.of.a.job ': expected every rank once, rank 2 is in no cluster' partition four.mtx --improve "$deep/clusters.of.a.job"
+long_path clusters.of.a.job ': expected every rank once, rank 2 is in no node' partition four.mtx --nodes "$deep/clusters.of.a.job"
+long_path clusters.of.a.job ': expected every rank once, rank 2 is in no cluster' run -n 4 --clusters "$deep/clusters.of.a.job" -- true
+for command in 'sim --pattern' partition; do
+  long_path matrix.mtx ':3: expected a whole number from 0, found "1 2 x"' $command "$deep/matrix.mtx"
+  long_path run.trace ":1: expected .*, found '.*'" $command "$deep/run.trace"
+done
+long_path run.trace ":1: expected .*, found '.*'" trace "$deep/run.trace" --svg x.svg
+long_path counts.mtx ':3: expected a whole number from 0, found "1 2 x"' sim --pattern four.mtx --messages "$deep/counts.mtx"
+long_path none.mtx ': No such file or directory' sim --pattern "$deep/none.mtx"
+long_path none.mtx ': No such file or directory' sim --pattern four.mtx --messages "$deep/none.mtx"
+long_path none ': No such file or directory' partition "$deep/none"
+long_path figures.json ': \(expected figures of hark run\|hark was built without jansson\).*' partition "$deep/figures.json"
+long_path loads.csv ':2: expected .*' balance "$deep/loads.csv" four.mtx --pes 2 --teams 1
+long_path matrix.mtx ':3: expected a whole number from 0, found "1 2 x"' balance "$deep/loads.csv" "$deep/matrix.mtx" --pes 2 --teams 1
+
 # One process; a name of any bytes, however long.
 expect 0 'hydee, ring, 1 process in 1 cluster, 1 iteration$' --pattern ring --ranks 1 --iterations 1
 long=$(printf 'x%.0s' $(seq 150))

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "../../src/control/clusters.h"
+#include "../../src/short_path.h"
+#include "../../src/utf8.h"
 
 static void expect(uint32_t ranks, const char *text, const char *clusters)
 {
@@ -106,10 +108,55 @@ static void groups(void **state)
     hark_clusters_free(&c);
 }
 
+/* Names of any length, with folders or without, of characters of one to four bytes: what is shown
+ * begins and ends as they do, and no character is cut. */
+static void long_names(void **state)
+{
+    (void)state;
+    static const char *const parts[] = {
+        "abcdefgh/", "x", "\xc3\xa9", "\xe2\x82\xac/\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+    for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++) {
+        char path[600] = "/", shown[HARK_SHORT_PATH];
+        while (strlen(path) + 20 < sizeof path) {
+            strcat(path, strlen(path) % 3 ? parts[p] : "y");
+            const char *short_one = hark_short_path(path, shown);
+            const size_t length = strlen(short_one), whole = strlen(path);
+            assert_true(length < HARK_SHORT_PATH);
+            assert_int_equal(short_one == path, whole < HARK_SHORT_PATH);
+            if (short_one == path) continue;
+            const char *cut = strstr(shown, "\xe2\x80\xa6");
+            assert_non_null(cut);
+            const size_t end = length - (size_t)(cut - shown) - 3;
+            assert_true(cut - shown >= 16 && end >= 48);
+            assert_memory_equal(shown, path, (size_t)(cut - shown));
+            assert_string_equal(cut + 3, path + whole - end);
+            uint32_t code;
+            for (size_t i = 0, n; i < length; i += n)
+                assert_true((n = hark_utf8(shown + i, length - i, &code)) > 0);
+        }
+    }
+}
+
+/* What is wrong is said as a whole, however long the name of the file is. */
+static void bad_file_of_long_name(void **state)
+{
+    (void)state;
+    struct hark_clusters c;
+    char error[256], path[4000];
+    memset(path, 'n', sizeof path);
+    memcpy(path + sizeof path - 8, "/groups", 8);
+    assert_int_equal(hark_clusters_parse(&c, 400, "1 7 4 7", path, error), -1);
+    assert_non_null(
+        strstr(error, "/groups:1: expected every rank once, found rank 7 again (first in line 1)"));
+    assert_int_equal(hark_clusters_parse(&c, 4, "0\n1\n2", path, error), -1);
+    assert_non_null(strstr(error, "/groups: expected every rank once, rank 3 is in no cluster"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(good_files),
         cmocka_unit_test(numbers_follow_lowest_ranks), cmocka_unit_test(bad_files),
-        cmocka_unit_test(blocks), cmocka_unit_test(groups)};
+        cmocka_unit_test(blocks), cmocka_unit_test(groups), cmocka_unit_test(long_names),
+        cmocka_unit_test(bad_file_of_long_name)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
