@@ -63,14 +63,6 @@ void hark_cli_partition_help(void)
 
 /* ---- options */
 
-static bool real(const char *text, double most, double *value, char **end)
-{
-    if (strchr("0123456789.", *text) == NULL || *text == 0)
-        return false; /* no nan, no inf, nothing below 0 */
-    *value = strtod(text, end);
-    return *end != text && isfinite(*value) && *value <= most;
-}
-
 /* A number and a unit, as minutes. */
 static bool minutes(const char *text, double *value)
 {
@@ -78,8 +70,8 @@ static bool minutes(const char *text, double *value)
         const char *word;
         double minutes;
     } units[] = {{"s", 1.0 / 60}, {"min", 1}, {"h", 60}, {"d", 1440}};
-    char *end;
-    if (!real(text, 1e9, value, &end)) return false;
+    const char *end;
+    if (!hark_cli_real(text, 1e9, value, &end)) return false;
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
         if (strcmp(end, units[i].word) == 0) {
             *value *= units[i].minutes;
@@ -88,6 +80,7 @@ static bool minutes(const char *text, double *value)
     return false;
 }
 
+enum { MOST = 1 << 30 /* ranks of a cluster */ };
 enum what { TEXT, NUMBER, SEED, PERCENT, TIME, FLAG, HELP };
 
 struct option_of {
@@ -99,19 +92,19 @@ struct option_of {
 static int take(const struct option_of *o, const char *text)
 {
     uint64_t n;
-    char *end;
+    const char *end;
     switch (o->what) {
     case TEXT: *(const char **)o->to = text; return 0;
     case NUMBER:
-        if (!hark_cli_whole_number(text, UINT32_C(1) << 30, &n) || n == 0)
-            return bad("--%s: expected a number from 1, found \"%s\"", o->name, text);
+        if (!hark_cli_whole_number(text, MOST, &n) || n == 0)
+            return bad("--%s: expected a number from 1 to %d, found \"%s\"", o->name, MOST, text);
         *(uint32_t *)o->to = (uint32_t)n;
         return 0;
     case SEED:
         if (hark_cli_whole_number(text, UINT64_MAX, o->to)) return 0;
         return bad("--%s: expected a number, found \"%s\"", o->name, text);
     case PERCENT:
-        if (real(text, 1e6, o->to, &end) && *end == 0) return 0;
+        if (hark_cli_real(text, 1e6, o->to, &end) && *end == 0) return 0;
         return bad("--%s: expected per cent such as 12.4, found \"%s\"", o->name, text);
     case TIME:
         if (minutes(text, o->to)) return 0;
@@ -173,6 +166,12 @@ static int take_times(struct arguments *a, struct partition_report *r)
     if (a->mtbf <= 0 || a->checkpoint <= 0)
         return bad("--mtbf, --checkpoint: expected times above 0");
     hark_cluster_daly(a->mtbf, a->checkpoint, a->restart, &r->interval, &r->beta);
+    if (r->beta > 1)
+        return bad(
+            "--mtbf, --checkpoint, --restart: expected times by which beta is at most 100 %%, "
+            "found %.1f %%: a longer time between failures, or shorter times of a "
+            "checkpoint and a restart",
+            r->beta * 100);
     a->o.cost.beta = r->beta;
     return 0;
 }

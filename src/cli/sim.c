@@ -396,7 +396,13 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
 {
     struct hark_clusters c = {0};
     if (a->matrix || a->messages) {
-        const char *other = a->json ? "--json" : a->csv ? "--csv" : a->plot ? "--plot" : NULL;
+        const char *other = a->json        ? "--json"
+                            : a->csv       ? "--csv"
+                            : a->plot      ? "--plot"
+                            : a->sim.fails ? "--fail"
+                            : a->sim.mtbf  ? "--mtbf"
+                            : a->clusters  ? "--clusters"
+                                           : NULL;
         if (other)
             return bad("%s cannot be combined with %s, with which nothing is simulated", other,
                 a->matrix ? "--write-matrix" : "--write-messages");

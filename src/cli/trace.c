@@ -26,9 +26,8 @@ static int bad(const char *what, const char *which)
 
 static bool milliseconds(const char *text, double *ms)
 {
-    char *end;
-    *ms = strtod(text, &end);
-    return end != text && *end == 0 && isfinite(*ms) && *ms >= 0;
+    const char *end;
+    return hark_cli_real(text, INFINITY, ms, &end) && *end == 0;
 }
 
 /* 0: go on; 2: said why not; -1: help was asked for and given. */

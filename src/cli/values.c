@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,16 @@ bool hark_cli_size(const char *text, uint64_t *bytes)
     if ((unit ? end[1] : *end) != 0 || *bytes > UINT64_MAX >> shift) return false;
     *bytes <<= shift;
     return true;
+}
+
+bool hark_cli_real(const char *text, double most, double *value, const char **end)
+{
+    char *behind;
+    if (*text == 0 || strchr("0123456789.", *text) == NULL) return false;
+    if (*text == '0' && (text[1] == 'x' || text[1] == 'X')) return false; /* strtod takes these */
+    *value = strtod(text, &behind);
+    *end = behind;
+    return behind != text && isfinite(*value) && *value <= most;
 }
 
 /* Makes what is not there, to see whether it can be made, and removes nothing else: it may be there

@@ -21,6 +21,9 @@ bool hark_cli_number(const char *text, uint64_t most, uint64_t *value, const cha
 bool hark_cli_whole_number(const char *text, uint64_t most, uint64_t *value);
 /* Bytes: digits, and K, M, G or T for powers of 1024. */
 bool hark_cli_size(const char *text, uint64_t *bytes);
+/* A decimal number from 0 to `most`, perhaps with a fraction and an exponent; *end is behind it. No
+ * nan, no inf, nothing hexadecimal. */
+bool hark_cli_real(const char *text, double most, double *value, const char **end);
 struct hark_cli_file {         /* that a command is to write when it is through */
     const char *option, *path; /* path NULL: none */
 };

@@ -186,8 +186,16 @@ refused '--faster: no such option, see `hark help partition`' two.mtx --faster
 refused '--seed needs a value' two.mtx --seed
 refused '--cost: expected team or ordered, found "half"' two.mtx --cost half
 refused '--effort: expected fast, best or paper, found "all"' two.mtx --effort all
-for value in nan inf -1 1e9 '' 5x; do refused "--alpha: expected per cent such as 12.4, found \"$value\"" two.mtx --alpha "$value"; done
-refused '--min-size: expected a number from 1, found "0"' two.mtx --min-size 0
+for value in nan inf -1 1e9 '' 5x 0x17 0X1p3; do refused "--alpha: expected per cent such as 12.4, found \"$value\"" two.mtx --alpha "$value"; done
+refused '--min-size: expected a number from 1 to 1073741824, found "0"' two.mtx --min-size 0
+refused '--max-size: expected a number from 1 to 1073741824, found "99999999999"' two.mtx --max-size 99999999999
+refused '--mtbf: expected a time such as 90s, 30min, 12h or 1d, found "0x10s"' two.mtx --mtbf 0x10s
+nowhere='a longer time between failures, or shorter times of a checkpoint and a restart'
+refused "--mtbf, --checkpoint, --restart: expected times by which beta is at most 100 %, found 14749437.9 %: $nowhere" \
+  two.mtx --mtbf 1s --checkpoint 1d --restart 1d
+refused "--mtbf, --checkpoint, --restart: expected times by which beta is at most 100 %, found 103.5 %: $nowhere" \
+  two.mtx --mtbf 7s --checkpoint 15s --restart 0s
+expect 0 'beta 96.8 %' two.mtx --mtbf 8s --checkpoint 15s --restart 0s
 refused '--mtbf: expected a time such as 90s, 30min, 12h or 1d, found "5 days"' two.mtx --mtbf '5 days'
 refused '--mtbf, --checkpoint and --restart need each other' two.mtx --mtbf 1d
 refused '--mtbf, --checkpoint: expected times above 0' two.mtx --mtbf 0s --checkpoint 1s --restart 1s

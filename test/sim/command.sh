@@ -230,6 +230,10 @@ matrix 'integer general' '3 3 2\n1 2 5\n3 1 7\n'
 printf '%%%%MatrixMarket matrix coordinate integer general\n3 3 2\n1 2 1\n3 1 0\n' >none.mtx
 refused 'none.mtx: expected messages from 2 to 0, where bad.mtx has 7 bytes; found 0' --pattern bad.mtx --messages none.mtx
 refused '--csv cannot be combined with --write-messages, with which nothing is simulated' --pattern bad.mtx --write-messages m.mtx --csv m.csv
+refused '--fail cannot be combined with --write-matrix, with which nothing is simulated' --pattern bad.mtx --write-matrix m.mtx --fail 99@99
+refused '--mtbf cannot be combined with --write-matrix, with which nothing is simulated' --pattern bad.mtx --write-matrix m.mtx --mtbf 1s
+refused '--clusters cannot be combined with --write-messages, with which nothing is simulated' --pattern bad.mtx --write-messages m.mtx --clusters nofile
+if [ -e m.mtx ]; then bad 'a matrix that was refused'; else good; fi
 
 # What is wrong with the options.
 refused 'usage: hark sim --pattern NAME|FILE [OPTION]...'

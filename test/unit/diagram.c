@@ -682,6 +682,8 @@ static void the_command_draws_or_says_why_not(void **state)
         {{"FILE", "--pdf", "x"}, "--pdf: no such option, see `hark help trace`"},
         {{"FILE", "FILE", "--svg", "OUT"}, "usage:"},
         {{"FILE", "--svg", "OUT", "--from", "x"}, "--from: expected milliseconds, found \"x\""},
+        {{"FILE", "--svg", "OUT", "--from", "0x10"},
+            "--from: expected milliseconds, found \"0x10\""},
         {{"FILE", "--svg", "OUT", "--to", "-1"}, "--to: expected milliseconds, found \"-1\""},
         {{"FILE", "--svg", "OUT", "--to", "0"}, "--to must be greater than --from"},
         {{"FILE", "--svg", "OUT", "--from", "1e9"}, "the trace ends before the window begins"},
