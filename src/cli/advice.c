@@ -1,6 +1,5 @@
 #include "advice.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 #include <string.h>
 
 #include "hark/cluster.h"
+#include "output.h"
 
 /* What was sent, as a matrix: its arrays are malloc's. */
 static bool matrix_of(struct hark_matrix *m, const uint64_t *bytes, uint32_t ranks)
@@ -32,22 +32,10 @@ static bool matrix_of(struct hark_matrix *m, const uint64_t *bytes, uint32_t ran
     return true;
 }
 
-static int say(const char *path)
-{
-    fprintf(stderr, "hark run: cannot write %s: %s\n", path, strerror(errno));
-    return -1;
-}
-
-static int closed(FILE *f, const char *path)
-{
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed ? say(path) : 0;
-}
-
 static int write_matrix(const struct hark_matrix *m, const char *path)
 {
-    FILE *f = fopen(path, "we");
-    if (f == NULL) return say(path);
+    FILE *f = hark_cli_create("run", "--write-matrix", path);
+    if (f == NULL) return -1;
     fprintf(f,
         "%%%%MatrixMarket matrix coordinate integer general\n%% bytes that a process sent to "
         "another, as hark run saw them\n"
@@ -57,16 +45,16 @@ static int write_matrix(const struct hark_matrix *m, const char *path)
         for (uint64_t i = m->first[row]; i < m->first[row + 1]; i++)
             fprintf(
                 f, "%" PRIu32 " %" PRIu32 " %" PRIu64 "\n", row + 1, m->column[i] + 1, m->value[i]);
-    return closed(f, path);
+    return hark_cli_close("run", "--write-matrix", path, f) ? -1 : 0;
 }
 
 static int write_clusters(const char *text, const char *path)
 {
-    FILE *f = fopen(path, "we");
-    if (f == NULL) return say(path);
+    FILE *f = hark_cli_create("run", NULL, path);
+    if (f == NULL) return -1;
     for (; *text; text++) fputc(*text == ';' ? '\n' : *text, f);
     fputc('\n', f);
-    return closed(f, path);
+    return hark_cli_close("run", NULL, path, f) ? -1 : 0;
 }
 
 /* "0-3", "4 6": the clusters as an array of strings. */

@@ -12,6 +12,7 @@
 #include "../cluster/loads.h"
 #include "../short_source.h"
 #include "balance_report.h"
+#include "output.h"
 #include "values.h"
 
 struct arguments {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "../check/search.h"
+#include "output.h"
 #include "values.h"
 
 /* Exit statuses. */

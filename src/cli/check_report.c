@@ -1,7 +1,6 @@
 /* check_report.c: what `hark check` says: while it searches, of what it found, and for other
  * programs. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -204,6 +203,14 @@ static void name_story(
     for (int i = 2; is_read(a, path); i++) snprintf(path + stem, 160 - stem, "-%d.hark", i);
 }
 
+static int write_text(const char *option, const char *path, const char *text)
+{
+    FILE *file = hark_cli_create("check", option, path);
+    if (file == NULL) return CHECK_WRONG;
+    (void)fputs(text, file);
+    return hark_cli_close("check", option, path, file);
+}
+
 int check_write_story(
     const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r)
 {
@@ -212,11 +219,8 @@ int check_write_story(
     name_story(a, s, path);
     const char *out = a->out ? a->out : path;
     char *text = search_story(s, &a->search, r, &story) == 0 ? hark_scenario_text(&story) : NULL;
-    FILE *file = text ? fopen(out, "we") : NULL;
-    int status = 0;
-    if (text == NULL) status = bad("%s: no memory for the way to the violation", s->name);
-    else if (file == NULL || fputs(text, file) == EOF) status = bad("%s: %s", out, strerror(errno));
-    if (file && fclose(file) != 0 && status == 0) status = bad("%s: %s", out, strerror(errno));
+    int status = text ? write_text(a->out ? "-o" : NULL, out, text)
+                      : bad("%s: no memory for the way to the violation", s->name);
     if (status == 0)
         printf("  written to %s%s: see it by `hark replay %s`\n", out,
             r->violated == VIOLATED_FOREVER ? ", the way to where no step leads to an end any more"

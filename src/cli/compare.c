@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
 #include "values.h"
 
 #define bad(...) hark_cli_bad("compare", __VA_ARGS__)

@@ -8,6 +8,7 @@
 #include "hark/registry.h"
 #include "../json.h"
 #include "protocols.h"
+#include "output.h"
 #include "values.h"
 
 /* ---- words ----------------------------------------------------------------------------------- */

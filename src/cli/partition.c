@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "hark/hark.h"
+#include "output.h"
 #include "values.h"
 
 struct arguments {
@@ -286,7 +287,7 @@ static int write_svg(
     if (partition_write_svg(r->p, m, r->o->cost.ordered, a->matrix, f) == 0)
         return hark_cli_close("partition", "--svg", a->svg, f);
     int status = bad("--svg %s: %s", a->svg, strerror(errno));
-    fclose(f);
+    hark_cli_discard(f);
     return status;
 }
 

@@ -1,5 +1,4 @@
 /* replay.c: `hark replay`: one schedule of a scenario, step by step. */
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "../check/dialogue.h"
 #include "../check/picture.h"
 #include "check.h"
+#include "output.h"
 #include "values.h"
 
 struct arguments {
@@ -128,11 +128,12 @@ static uint16_t end_of(struct lab *lab, const struct job *job)
 static int draw(const struct arguments *a, struct picture *picture)
 {
     char error[HARK_TRACE_ERROR];
-    FILE *out = fopen(a->svg, "we");
-    if (out == NULL) return bad("%s: %s", a->svg, strerror(errno));
-    int status = picture_draw(picture, out, error) < 0 ? bad("%s: %s", a->svg, error) : 0;
-    if (fclose(out) != 0 && status == 0) status = bad("%s: %s", a->svg, strerror(errno));
-    return status;
+    FILE *out = hark_cli_create("replay", "--svg", a->svg);
+    if (out == NULL) return 2;
+    if (picture_draw(picture, out, error) == 0)
+        return hark_cli_close("replay", "--svg", a->svg, out);
+    hark_cli_discard(out);
+    return bad("--svg %s: %s", a->svg, error);
 }
 
 /* What hark check may say of a program that violates nothing. */

@@ -14,6 +14,7 @@
 #include "../control/transports.h"
 #include "journal.h"
 #include "options.h"
+#include "output.h"
 
 #define RANKS 8u /* if the command line does not say */
 #define CHAOS_SPAN                                                                                 \

@@ -9,6 +9,7 @@
 
 #include "../sim/sim.h"
 #include "options.h"
+#include "output.h"
 #include "values.h"
 
 struct arguments {
@@ -317,7 +318,7 @@ static int write_matrix(
     if (f == NULL) return path ? 2 : 0;
     if (sim_pattern_write(p, messages, f) == 0) return hark_cli_close("sim", option, path, f);
     int status = bad("%s %s: %s", option, path, strerror(errno));
-    fclose(f);
+    hark_cli_discard(f);
     return status;
 }
 

@@ -12,6 +12,7 @@
 
 #include "../json.h"
 #include "../supervisor/inventory.h"
+#include "output.h"
 #include "values.h"
 
 #define IDS_MAX                                                                                    \

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "values.h"
 #include "../view/view.h"
+#include "output.h"
+#include "values.h"
 #include "trace.h"
 
 static const char usage[] = "usage: hark trace FILE --svg OUT [--from MS] [--to MS]";
@@ -63,30 +64,21 @@ static int parse(int argc, char **argv, struct arguments *a)
     return 0;
 }
 
-static int not_written(const char *path, int why)
-{
-    fprintf(stderr, "hark trace: cannot write %s: %s\n", path, strerror(why));
-    return 2;
-}
-
 static int write_file(const char *path, const char *text, size_t length)
 {
-    FILE *out = fopen(path, "we");
-    if (out == NULL) return not_written(path, errno);
-    size_t written = fwrite(text, 1, length, out);
-    int why = written < length ? errno : 0;
-    if (fclose(out) != 0 && why == 0) why = errno;
-    return why != 0 ? not_written(path, why) : 0;
+    FILE *out = hark_cli_create("trace", "--svg", path);
+    if (out == NULL) return 2;
+    (void)fwrite(text, 1, length, out);
+    return hark_cli_close("trace", "--svg", path, out);
 }
 
-/* The picture is drawn in memory first: an OUT that is there is not emptied for a picture that
- * cannot be drawn. */
+/* The picture is drawn in memory first: a pipe gets no part of a picture that cannot be drawn. */
 static int write_svg(const struct arguments *a, const struct hark_trace *trace)
 {
     char error[HARK_TRACE_ERROR], *text = NULL;
     size_t length = 0;
     FILE *memory = open_memstream(&text, &length);
-    if (memory == NULL) return not_written(a->svg, errno);
+    if (memory == NULL) return bad("--svg", strerror(errno));
     int status = hark_view_diagram(trace, &a->options, memory, error);
     if (fclose(memory) != 0 && status == HARK_TRACE_OK) {
         status = HARK_TRACE_ESYSTEM;

@@ -1,15 +1,12 @@
 #include "values.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 int hark_cli_bad(const char *command, const char *format, ...)
 {
@@ -129,48 +126,6 @@ bool hark_cli_real(const char *text, double most, double *value, const char **en
     *value = strtod(text, &behind);
     *end = behind;
     return behind != text && isfinite(*value) && *value <= most;
-}
-
-/* Makes what is not there, to see whether it can be made, and removes nothing else: it may be there
- * by then, or be a link. */
-static bool can_write(const char *path)
-{
-    struct stat st;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) {
-        (void)unlink(path);
-        close(fd);
-        return true;
-    }
-    if (errno != EEXIST) return false;
-    if (stat(path, &st) < 0) return errno == ENOENT; /* a link to what is not there */
-    if (S_ISFIFO(st.st_mode)) return true;           /* who reads it would see it end */
-    fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) close(fd);
-    return fd >= 0;
-}
-
-int hark_cli_writable(const char *command, const struct hark_cli_file *file)
-{
-    for (; file->option; file++)
-        if (file->path && !can_write(file->path))
-            return hark_cli_bad(command, "%s %s: %s", file->option, file->path, strerror(errno));
-    return 0;
-}
-
-FILE *hark_cli_create(const char *command, const char *option, const char *path)
-{
-    FILE *f = fopen(path, "we");
-    if (f == NULL) hark_cli_bad(command, "%s %s: %s", option, path, strerror(errno));
-    return f;
-}
-
-int hark_cli_close(const char *command, const char *option, const char *path, FILE *f)
-{
-    bool failed = ferror(f) != 0;
-    return fclose(f) != 0 || failed
-               ? hark_cli_bad(command, "%s %s: %s", option, path, strerror(errno))
-               : 0;
 }
 
 char *hark_cli_whole_file(const char *path)

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* What is wrong with how the command is used, in a line on standard error; 2, its exit status. */
 int hark_cli_bad(const char *command, const char *format, ...)
@@ -24,16 +23,6 @@ bool hark_cli_size(const char *text, uint64_t *bytes);
 /* A decimal number from 0 to `most`, perhaps with a fraction and an exponent; *end is behind it. No
  * nan, no inf, nothing hexadecimal. */
 bool hark_cli_real(const char *text, double most, double *value, const char **end);
-struct hark_cli_file {         /* that a command is to write when it is through */
-    const char *option, *path; /* path NULL: none */
-};
-/* Can they be written, up to one without option? 0; or 2, having said which not and why. They are
- * left as they were, and none is made. */
-int hark_cli_writable(const char *command, const struct hark_cli_file *file);
-/* The file, emptied; NULL, having said why not. */
-FILE *hark_cli_create(const char *command, const char *option, const char *path);
-/* Closes it; 0; or 2, having said that not all of it was written. */
-int hark_cli_close(const char *command, const char *option, const char *path, FILE *f);
 /* All of a file, ended by a NUL, to be freed; NULL: errno. */
 char *hark_cli_whole_file(const char *path);
 

@@ -77,7 +77,7 @@ is 'no folder, status' 2 $?
 is 'no folder, words' 'hark run: --write-matrix none/ring.mtx: No such file or directory' "$(cat err)"
 run -n 4 --write-matrix /dev/full -- "$examples/ring"
 is 'a full disk, status' 1 $?
-is 'a full disk, words' 1 "$(grep -c '^hark run: cannot write /dev/full: No space left on device$' err)"
+is 'a full disk, words' 1 "$(grep -c '^hark run: --write-matrix /dev/full: No space left on device$' err)"
 run -n 4 --write-matrix none.mtx --option x=1 -- "$examples/ring"
 is 'another option is wrong, status' 2 $?
 is 'another option is wrong: no file' '' "$(ls none.mtx 2>/dev/null)"

@@ -688,8 +688,8 @@ static void the_command_draws_or_says_why_not(void **state)
         {{"FILE", "--svg", "OUT", "--to", "0"}, "--to must be greater than --from"},
         {{"FILE", "--svg", "OUT", "--from", "1e9"}, "the trace ends before the window begins"},
         {{"/nonexistent/t", "--svg", "OUT"}, "/nonexistent/t: No such file"},
-        {{"FILE", "--svg", "/nonexistent/o"}, "cannot write /nonexistent/o: No such file"},
-        {{"FILE", "--svg", "/dev/full"}, "cannot write /dev/full: No space left on device"},
+        {{"FILE", "--svg", "/nonexistent/o"}, "--svg /nonexistent/o: No such file"},
+        {{"FILE", "--svg", "/dev/full"}, "--svg /dev/full: No space left on device"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *w[6];
