@@ -282,7 +282,10 @@ static int check_writable(const struct arguments *a)
 {
     const struct hark_cli_file file[] = {
         {"-o", a->out}, {"--json", a->json}, {"--csv", a->csv}, {"--plot", a->plot}, {NULL, NULL}};
-    return hark_cli_writable("balance", file);
+    int status = hark_cli_writable("balance", file);
+    if (status == 0) status = hark_cli_apart("balance", file, a->loads);
+    if (status == 0) status = hark_cli_apart("balance", file, a->matrix);
+    return status ? status : hark_cli_apart("balance", file, a->map);
 }
 
 static int write_all(const struct work *w)

@@ -324,13 +324,23 @@ static void limit_memory(struct check_arguments *a)
     check_say_memory(a);
 }
 
+/* Can those be written that have names, and are they no scenarios? */
+static int check_files(const struct check_arguments *a)
+{
+    const struct hark_cli_file file[] = {{"-o", a->out}, {"--json", a->json}, {NULL, NULL}};
+    int status = hark_cli_writable("check", file);
+    for (int i = 0; i < a->files && status == 0; i++)
+        status =
+            hark_cli_apart("check", file, strcmp(a->file[i], "-") == 0 ? "/dev/stdin" : a->file[i]);
+    return status;
+}
+
 int hark_cli_check(int argc, char **argv)
 {
     struct check_arguments a = {0};
     int status = parse(argc, argv, &a);
     if (status != 0) return status < 0 ? 0 : status;
-    const struct hark_cli_file file[] = {{"-o", a.out}, {NULL, NULL}};
-    if (hark_cli_writable("check", file) != 0) return CHECK_WRONG;
+    if (check_files(&a) != 0) return CHECK_WRONG;
     FILE *json = a.json ? hark_cli_create("check", "--json", a.json) : NULL;
     if (a.json && json == NULL) return CHECK_WRONG;
     limit_memory(&a);

@@ -59,7 +59,10 @@ static int parse(struct arguments *a, int argc, char **argv)
                    "%" PRIu32,
             a->paths);
     const struct hark_cli_file files[] = {{"--json", a->json}, {NULL, NULL}};
-    return hark_cli_writable("compare", files);
+    int status = hark_cli_writable("compare", files);
+    for (uint32_t i = 0; i < a->paths && status == 0; i++)
+        status = hark_cli_apart("compare", files, a->path[i]);
+    return status;
 }
 
 /* Of one job? */

@@ -27,30 +27,68 @@ static int standard_of(const struct stat *st)
     return -1;
 }
 
-/* Makes what is not there, to see whether it can be made, and removes nothing else: it may be there
- * by then, or be a link. */
-static bool can_write(const char *path)
+/* Makes what is not there, to see whether it can be made: *made. */
+static bool can_write(const char *path, bool *made)
 {
     struct stat st;
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) {
-        (void)unlink(path);
-        close(fd);
-        return true;
+    *made = fd >= 0;
+    if (fd < 0 && errno != EEXIST) return false;
+    if (fd < 0) {
+        if (stat(path, &st) < 0) return errno == ENOENT; /* a link to what is not there */
+        if (S_ISFIFO(st.st_mode)) return true;           /* who reads it would see it end */
+        fd = open(path, O_WRONLY | O_CLOEXEC);
     }
-    if (errno != EEXIST) return false;
-    if (stat(path, &st) < 0) return errno == ENOENT; /* a link to what is not there */
-    if (S_ISFIFO(st.st_mode)) return true;           /* who reads it would see it end */
-    fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd >= 0) close(fd);
     return fd >= 0;
 }
 
+/* Terminals and /dev/null may be named as often as one likes: nothing in them is written over. Nor
+ * is it in a file that takes what the command prints, which goes on there. */
+static bool is_one_file(const char *a, const char *b, bool standard_counts)
+{
+    struct stat one, other;
+    if (stat(a, &one) < 0 || stat(b, &other) < 0) return false;
+    return S_ISREG(one.st_mode) && is_same(&one, &other) &&
+           (standard_counts || standard_of(&one) < 0);
+}
+
+static int one_writable(
+    const char *command, const struct hark_cli_file *file, size_t at, bool *made)
+{
+    const struct hark_cli_file *own = &file[at];
+    if (own->path == NULL) return 0;
+    if (!can_write(own->path, made))
+        return hark_cli_bad(command, "%s %s: %s", own->option, own->path, strerror(errno));
+    for (size_t i = 0; i < at; i++)
+        if (file[i].path && is_one_file(own->path, file[i].path, false))
+            return hark_cli_bad(command, "%s %s: expected another file than that of %s",
+                own->option, own->path, file[i].option);
+    return 0;
+}
+
+/* What was made is removed when all have been looked at: two names of one file that is not there
+ * are seen to be that only while it is there. */
 int hark_cli_writable(const char *command, const struct hark_cli_file *file)
 {
+    int status = 0;
+    uint64_t made = 0;
+    for (size_t i = 0; file[i].option && status == 0; i++) {
+        bool now = false;
+        status = one_writable(command, file, i, &now);
+        made |= (uint64_t)now << i;
+    }
+    for (size_t i = 0; made >> i; i++)
+        if (made >> i & 1) (void)unlink(file[i].path);
+    return status;
+}
+
+int hark_cli_apart(const char *command, const struct hark_cli_file *file, const char *read)
+{
     for (; file->option; file++)
-        if (file->path && !can_write(file->path))
-            return hark_cli_bad(command, "%s %s: %s", file->option, file->path, strerror(errno));
+        if (file->path && read && is_one_file(file->path, read, true))
+            return hark_cli_bad(command, "%s %s: expected another file than %s, which is read",
+                file->option, file->path, read);
     return 0;
 }
 

@@ -295,7 +295,10 @@ static int check_writable(const struct arguments *a)
 {
     const struct hark_cli_file file[] = {
         {"-o", a->out}, {"--json", a->json}, {"--svg", a->svg}, {"--plot", a->plot}, {NULL, NULL}};
-    return hark_cli_writable("partition", file);
+    int status = hark_cli_writable("partition", file);
+    if (status == 0) status = hark_cli_apart("partition", file, a->matrix);
+    if (status == 0) status = hark_cli_apart("partition", file, a->nodes);
+    return status ? status : hark_cli_apart("partition", file, a->improve);
 }
 
 static int write_all(

@@ -63,7 +63,9 @@ static int parse(int argc, char **argv, struct arguments *a)
     }
     if (optind + 1 != argc) return bad("%s", usage);
     a->file = argv[optind];
-    return 0;
+    const struct hark_cli_file files[] = {{"--svg", a->svg}, {NULL, NULL}};
+    const int status = hark_cli_writable("replay", files);
+    return status ? status : hark_cli_apart("replay", files, a->file);
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */

@@ -213,7 +213,9 @@ static int advise(struct run_arguments *a)
     const bool regroups = a->o.core.asks & HARK_ASKS_RECLUSTER;
     a->advice.store = a->o.store;
     const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
-    if (hark_cli_writable("run", files)) return 2;
+    if (hark_cli_writable("run", files) || hark_cli_apart("run", files, a->hosts.file) ||
+        hark_cli_apart("run", files, a->clusters))
+        return 2;
     a->o.traffic =
         a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || regroups);
     a->o.better = hark_cli_better;

@@ -322,12 +322,34 @@ static int write_matrix(
     return status;
 }
 
-static int check_writable(const struct arguments *a)
+enum { FILES = 6 };
+
+static void list_files(const struct arguments *a, struct hark_cli_file file[FILES])
 {
-    const struct hark_cli_file file[] = {{"--json", a->json}, {"--csv", a->csv},
+    const struct hark_cli_file all[FILES] = {{"--json", a->json}, {"--csv", a->csv},
         {"--plot", a->plot}, {"--write-matrix", a->matrix}, {"--write-messages", a->messages},
         {NULL, NULL}};
-    return hark_cli_writable("sim", file);
+    memcpy(file, all, sizeof all);
+}
+
+static int check_writable(const struct arguments *a)
+{
+    struct hark_cli_file file[FILES];
+    uint64_t count;
+    list_files(a, file);
+    int status = hark_cli_writable("sim", file);
+    if (status == 0) status = hark_cli_apart("sim", file, a->pattern.messages);
+    if (status == 0 && a->clusters && !hark_cli_whole_number(a->clusters, UINT32_MAX, &count))
+        status = hark_cli_apart("sim", file, a->clusters);
+    return status;
+}
+
+/* A pattern that comes from no file may be called as one that is to be written. */
+static int check_pattern(const struct arguments *a, const struct sim_pattern *p)
+{
+    struct hark_cli_file file[FILES];
+    list_files(a, file);
+    return p->recorded || p->sends.ranks ? hark_cli_apart("sim", file, a->pattern.name) : 0;
 }
 
 /* Can these fail, under this protocol? */
@@ -407,10 +429,12 @@ static int with_pattern(struct arguments *a, const struct sim_pattern *p)
         if (other)
             return bad("%s cannot be combined with %s, with which nothing is simulated", other,
                 a->matrix ? "--write-matrix" : "--write-messages");
-        int status = write_matrix(p, "--write-matrix", a->matrix, false);
+        int status = check_pattern(a, p);
+        if (status == 0) status = write_matrix(p, "--write-matrix", a->matrix, false);
         return status ? status : write_matrix(p, "--write-messages", a->messages, true);
     }
-    int status = hark_cli_options_check("sim", a->sim.protocol, &a->sim.core);
+    int status = check_pattern(a, p);
+    if (status == 0) status = hark_cli_options_check("sim", a->sim.protocol, &a->sim.core);
     if (status == 0) status = check_failures(a, p->ranks);
     if (status == 0) status = clusters_of(a, p->ranks, &c);
     if (status == 0) status = simulate(a, p, &c);

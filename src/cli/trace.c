@@ -61,7 +61,9 @@ static int parse(int argc, char **argv, struct arguments *a)
     if (!(a->options.to_ms > a->options.from_ms))
         return bad("--to must be greater than --from", "");
     a->file = argv[optind];
-    return 0;
+    const struct hark_cli_file files[] = {{"--svg", a->svg}, {NULL, NULL}};
+    const int status = hark_cli_writable("trace", files);
+    return status ? status : hark_cli_apart("trace", files, a->file);
 }
 
 static int write_file(const char *path, const char *text, size_t length)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The files that commands write: whole or not at all. outputs.sh HARK DATA
+# The files that commands write: whole or not at all, each another one, and none that is read. outputs.sh HARK DATA
 hark=$(readlink -f "$1") data=$(readlink -f "$2")
 . "$(dirname "$0")/../shell.sh"
 tested=("$hark") words='hark'
@@ -120,9 +120,60 @@ is 'a file as standard output' 'hydee, }' "$(head -1 both | cut -d' ' -f1) $(tai
 "$hark" sim --pattern ring --ranks 4 --json /dev/stdout 2>err | cat >piped
 is 'a pipe' "$(grep -c . both)" "$(grep -c . piped)"
 mkfifo pipe
-cat pipe >taken &
+timeout 60 cat pipe >taken &
 "$hark" sim --pattern ring --ranks 4 --json pipe >out 2>&1
 wait $!
 is 'a named pipe' "pipe $(wc -l <taken)" "$([ -p pipe ] && echo pipe) $("$hark" sim --pattern ring --ranks 4 --json /dev/stderr 2>&1 >/dev/null | wc -l)"
+
+# What is read is not written, whatever it is called, nor one file twice; it is noticed before anything is written.
+apart() { # what is said, behind "hark "; arguments...
+  local said=$1 r; shift
+  cksum c.mtx loads w.hark t.trace replay.hark map >before
+  "$hark" "$@" >out 2>&1 </dev/null
+  r=$?
+  is "$*" "2 hark $said" "$r $(cat out)"
+  is "$*: what was there" "$(cat before)" "$(cksum c.mtx loads w.hark t.trace replay.hark map)"
+}
+seq 0 399 | sed 's/.*[^0-3]$/0/;s/.*\([0-3]\)$/\1/' >map
+echo 0-399 >clusters
+ln -s w.hark same.hark
+ln c.mtx same.mtx
+apart 'check: --json w.hark: expected another file than w.hark, which is read' check --json w.hark w.hark
+apart 'check: --json w.hark: expected another file than ./w.hark, which is read' check many1.hark ./w.hark --json w.hark
+apart 'check: -o same.hark: expected another file than w.hark, which is read' check w.hark -o same.hark
+apart 'trace: --svg t.trace: expected another file than t.trace, which is read' trace t.trace --svg t.trace
+apart 'replay: --svg replay.hark: expected another file than replay.hark, which is read' replay replay.hark --svg replay.hark
+for option in -o --json --svg; do
+  apart "partition: $option c.mtx: expected another file than same.mtx, which is read" partition $option c.mtx same.mtx
+done
+apart 'partition: -o clusters: expected another file than clusters, which is read' "${cut[@]}" --improve clusters -o clusters
+apart 'partition: -o clusters: expected another file than clusters, which is read' "${cut[@]}" --nodes clusters -o clusters
+for option in -o --json --csv; do
+  apart "balance: $option loads: expected another file than loads, which is read" "${balance[@]}" $option loads
+  apart "balance: $option c.mtx: expected another file than c.mtx, which is read" "${balance[@]}" $option c.mtx
+  apart "balance: $option map: expected another file than map, which is read" "${balance[@]}" --map map $option map
+done
+for option in --json --csv --plot --write-matrix --write-messages; do
+  apart "sim: $option c.mtx: expected another file than c.mtx, which is read" sim --pattern c.mtx $option c.mtx
+  apart "sim: $option same.mtx: expected another file than c.mtx, which is read" sim --pattern c.mtx --messages c.mtx $option same.mtx
+  apart "sim: $option clusters: expected another file than clusters, which is read" sim --pattern c.mtx --clusters clusters $option clusters
+done
+apart 'compare: --json w.hark: expected another file than w.hark, which is read' compare w.hark t.trace --json w.hark
+apart 'run: --write-matrix clusters: expected another file than clusters, which is read' run -n 400 --protocol hydee --clusters clusters --write-matrix clusters -- true
+"$hark" check --json w.hark - <w.hark >out 2>&1
+is 'standard input' '2 hark check: --json w.hark: expected another file than /dev/stdin, which is read' "$? $(cat out)"
+echo before | tee ring >4
+expect 0 '' sim --pattern ring --ranks 4 --clusters 4 --json ring --csv 4 # are no files here
+mkdir two
+ln -s two/x one-x
+ln -s ../two/x two/y
+apart 'sim: --csv two/x: expected another file than that of --json' sim --pattern ring --ranks 4 --json two/x --csv two/x
+apart 'sim: --plot one-x: expected another file than that of --csv' sim --pattern ring --ranks 4 --csv two/../two/x --plot one-x
+apart 'sim: --csv two/x: expected another file than that of --json' sim --pattern ring --ranks 4 --json two/y --csv two/x
+apart 'check: --json two/x: expected another file than that of -o' check w.hark -o two/x --json two/x
+apart 'partition: --svg map: expected another file than that of -o' "${cut[@]}" -o map --svg map
+apart 'balance: --csv map: expected another file than that of --json' "${balance[@]}" --json map --csv map
+is 'what is there of those that were refused' y "$(ls -A two)"
+expect 0 '' sim --pattern ring --ranks 4 --json /dev/null --csv /dev/null
 
 finish
