@@ -179,6 +179,8 @@ void check_json_row(
 
 /* ---- the way to it --------------------------------------------------------------------------- */
 
+enum { STORY_NAME = 160 };
+
 static bool is_read(const struct check_arguments *a, const char *path)
 {
     struct stat ours, read;
@@ -190,17 +192,40 @@ static bool is_read(const struct check_arguments *a, const char *path)
     return false;
 }
 
-/* By the scenario's name, which may be any words. A scenario that is read is not written over: it
- * may be a violation of before, with notes. */
-static void name_story(
-    const struct check_arguments *a, const struct hark_scenario *s, char path[160])
+/* The names of the violations that have been written in this run: there is no end to how many
+ * scenarios are called the same. */
+static char (*written)[STORY_NAME];
+static size_t written_count;
+
+static bool is_written(const char *path)
 {
-    snprintf(path, 160, "%.100s-violation.hark", s->name);
+    for (size_t i = 0; i < written_count; i++)
+        if (strcmp(written[i], path) == 0) return true;
+    return false;
+}
+
+static void note_written(const char *path)
+{
+    void *more = realloc(written, (written_count + 1) * sizeof *written);
+    if (more == NULL) return;
+    written = more;
+    snprintf(written[written_count++], STORY_NAME, "%s", path);
+}
+
+/* By the scenario's name, which may be any words. A scenario that is read is not written over: it
+ * may be a violation of before, with notes; nor are the figures, nor another scenario's violation.
+ */
+static void name_story(
+    const struct check_arguments *a, const struct hark_scenario *s, char path[STORY_NAME])
+{
+    snprintf(path, STORY_NAME, "%.100s-violation.hark", s->name);
     for (char *at = path; *at; at++)
         if (!isalnum((unsigned char)*at) && strchr("._-+", *at) == NULL) *at = '_';
     if (*path == '-') *path = '_';
     size_t stem = strlen(path) - strlen(".hark");
-    for (int i = 2; is_read(a, path); i++) snprintf(path + stem, 160 - stem, "-%d.hark", i);
+    for (int i = 2; is_read(a, path) || is_written(path) || (a->json && !strcmp(a->json, path));
+         i++)
+        snprintf(path + stem, STORY_NAME - stem, "-%d.hark", i);
 }
 
 static int write_text(const char *option, const char *path, const char *text)
@@ -211,21 +236,32 @@ static int write_text(const char *option, const char *path, const char *text)
     return hark_cli_close("check", option, path, file);
 }
 
+/* A search of hours is not to be lost for want of room, or of a permission. */
+static void print_story(const char *text)
+{
+    printf("  printed instead, the scenario with its schedule:\n\n%s\n", text);
+    fflush(stdout);
+}
+
 int check_write_story(
     const struct check_arguments *a, const struct hark_scenario *s, const struct search_result *r)
 {
     struct hark_scenario story;
-    char path[160];
+    char path[STORY_NAME];
     name_story(a, s, path);
     const char *out = a->out ? a->out : path;
     char *text = search_story(s, &a->search, r, &story) == 0 ? hark_scenario_text(&story) : NULL;
     int status = text ? write_text(a->out ? "-o" : NULL, out, text)
                       : bad("%s: no memory for the way to the violation", s->name);
-    if (status == 0)
+    if (status == 0) {
+        note_written(out);
         printf("  written to %s%s: see it by `hark replay %s`\n", out,
             r->violated == VIOLATED_FOREVER ? ", the way to where no step leads to an end any more"
                                             : "",
             out);
+    } else if (text) {
+        print_story(text);
+    }
     free(text);
     for (uint32_t i = 0; i < story.schedule_lines; i++) free(story.schedule[i].text);
     free(story.schedule);

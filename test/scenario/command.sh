@@ -13,6 +13,27 @@ expect 1 'violated: I8' replay unnamed-violation.hark
 sed -i '1i # a note' unnamed-violation.hark
 expect 1 'written to unnamed-violation-2.hark' check unnamed-violation.hark
 holds 'a scenario that is read is not written over' grep -q 'a note' unnamed-violation.hark
+# Each scenario's violation has a file, also of those that are called the same, and beside the figures.
+mkdir -p same/{a,b,c}
+for at in a b c; do sed "s/^about.*/about in $at/" unnamed.hark >same/$at/called.hark; done
+expect 1 'written to called-violation-3.hark: ' check same/{a,b,c}/called.hark
+is 'whose violations these are' 'about in a|about in b|about in c' "$(sed -n '/^about/p' called-violation{,-2,-3}.hark | paste -sd'|')"
+expect 1 'written to called-violation-2.hark: ' check --json called-violation.hark same/a/called.hark
+holds 'the figures' grep -q '"verdict": "violated"' called-violation.hark
+# What can not be written is printed: its search may have taken hours.
+printed() { # what is said; KiB that a file may have; where; options
+  local said=$1 limit=$2 at=$3; shift 3
+  (cd "$at" && ulimit -f "$limit" && exec "$hark" check "$@" "$work/plain.hark") 2>&1 </dev/null | cat >out
+  is "check $*: status and words" "2 hark check: $said" "${PIPESTATUS[0]} $(grep '^hark' out)"
+  sed '1,/^  printed instead, the scenario with its schedule:$/d' out >printed.hark
+  expect 1 'violated: I8' replay printed.hark
+}
+mkdir -p taken/plain-violation.hark
+printf 'protocol none\np0: S1\np1: R0\nfails p1\n' >plain.hark
+printed 'plain-violation.hark: Is a directory' unlimited taken
+printed '-o /dev/full: No space left on device' unlimited . -o /dev/full
+printed 'plain-violation.hark: File too large' 0 .
+is 'nothing is left of it' '' "$(find . -maxdepth 1 -name 'plain-*')"
 printf 'protocol scmel\np0: R R S3\np1: S0\np2: S0\np3: R0 S4\np4: R3 O\nfails p0\nfails p3 nested\n' >two.hark
 expect 1 '2 processes may be lost at once here, and scmel with 1 copy of a determinant claims to survive the loss of one' check --walks 2000:1 two.hark
 expect 2 '-violation.hark: no such option' replay -violation.hark
