@@ -272,25 +272,34 @@ static int check_one(
     return status;
 }
 
-static int check_file(struct check_arguments *a, const char *file, FILE *json, bool *first)
+static int check_scenario(
+    struct check_arguments *a, struct hark_scenario *s, FILE *json, bool *first)
 {
-    struct hark_scenario s;
-    char error[HARK_SCENARIO_ERROR];
-    int status = CHECK_WRONG;
-    if (hark_scenario_read(&s, file, error) < 0) {
-        (void)bad("%s", error);
-    } else if (!check_stop_open(a)) {
-        (void)bad("%s: no memory", s.name);
-    } else {
-        status = check_one(a, &s, json, first);
-        a->stopped_by = check_stopped_by(a);
-        check_stop_close(a);
-    }
-    hark_scenario_free(&s);
+    if (!check_stop_open(a)) return bad("%s: no memory", s->name);
+    int status = check_one(a, s, json, first);
+    a->stopped_by = check_stopped_by(a);
+    check_stop_close(a);
     return status;
 }
 
-static int check_all(struct check_arguments *a, FILE *json)
+/* What is wrong with the last of them is said before the first is searched, which may take hours.
+ * The bad ones are NULL. */
+static int read_all(const struct check_arguments *a, struct hark_scenario **all)
+{
+    char error[HARK_SCENARIO_ERROR];
+    int worst = CHECK_FINE;
+    for (int i = 0; i < a->files; i++) {
+        all[i] = malloc(sizeof *all[i]);
+        if (all[i] == NULL) return bad("%s: no memory", a->file[i]);
+        if (hark_scenario_read(all[i], a->file[i], error) == 0) continue;
+        worst = bad("%s", error);
+        free(all[i]);
+        all[i] = NULL;
+    }
+    return worst;
+}
+
+static int search_all(struct check_arguments *a, struct hark_scenario **all, FILE *json)
 {
     int worst = CHECK_FINE, i = 0;
     bool first = true;
@@ -300,12 +309,26 @@ static int check_all(struct check_arguments *a, FILE *json)
             (unsigned long long)a->search.most_bytes);
     }
     for (; i < a->files && a->stopped_by == NULL; i++)
-        worst = check_worse(worst, check_file(a, a->file[i], json, &first));
+        if (all[i]) worst = check_worse(worst, check_scenario(a, all[i], json, &first));
     if (i < a->files) {
         printf("stopped by %s: %d more not searched\n", a->stopped_by, a->files - i);
         worst = check_worse(worst, CHECK_NOT_WHOLE);
     }
     if (json) fputs("\n]}\n", json);
+    return worst;
+}
+
+static int check_all(struct check_arguments *a, FILE *json)
+{
+    struct hark_scenario **all = calloc((size_t)a->files, sizeof(struct hark_scenario *));
+    if (all == NULL) return bad("no memory");
+    int worst = read_all(a, all);
+    worst = check_worse(worst, search_all(a, all, json));
+    for (int i = 0; i < a->files; i++) {
+        if (all[i]) hark_scenario_free(all[i]);
+        free(all[i]);
+    }
+    free(all);
     return worst;
 }
 

@@ -54,6 +54,10 @@ expect 2 '^hark check: -o needs exactly one scenario, found 2$' check -o other-v
 for to in /nowhere/v .; do expect 2 "^hark check: -o $to: " check -o $to up.hark; done
 expect 2 '^hark check: none.hark: No such file' check --json one.json none.hark up.hark up.hark
 if [ -z "$(command -v node)" ] || node -e 'JSON.parse(require("fs").readFileSync("one.json"))'; then good; else bad 'no JSON behind a file that is not there'; fi
+# What can not be read is said before anything is searched, which may take hours; the others are searched.
+"$hark" check --max-states 1000 "$here/st.hark" up.hark none.hark parts-none.hark >out 2>&1
+is 'what comes first' 'hark check: none.hark: No such file or directory|hark check: parts-none.hark: No such file or directory|st' \
+  "$(head -3 out | sed 's/^st .*/st/' | paste -sd'|')"
 expect 2 '^hark check: --failures cannot be combined with --random: ' check --protocol none --random 1:3 --failures 1
 expect 2 '^hark check: -o cannot be combined with --random: ' check --protocol none --random 1:3 -o v.hark
 # What a protocol has not is refused, not called its fault.
