@@ -146,13 +146,19 @@ apart 'replay: --svg replay.hark: expected another file than replay.hark, which 
 for option in -o --json --svg; do
   apart "partition: $option c.mtx: expected another file than same.mtx, which is read" partition $option c.mtx same.mtx
 done
-apart 'partition: -o clusters: expected another file than clusters, which is read' "${cut[@]}" --improve clusters -o clusters
+apart 'partition: --json clusters: expected another file than clusters, which is read' "${cut[@]}" --improve clusters --json clusters
+cp clusters improved
+"$hark" "${cut[@]}" --improve improved -o improved >out 2>&1
+is 'what is improved may be replaced' '0 1' "$? $([ -s improved ] && echo 1)"
 apart 'partition: -o clusters: expected another file than clusters, which is read' "${cut[@]}" --nodes clusters -o clusters
 for option in -o --json --csv; do
   apart "balance: $option loads: expected another file than loads, which is read" "${balance[@]}" $option loads
   apart "balance: $option c.mtx: expected another file than c.mtx, which is read" "${balance[@]}" $option c.mtx
-  apart "balance: $option map: expected another file than map, which is read" "${balance[@]}" --map map $option map
+  [ $option = -o ] || apart "balance: $option map: expected another file than map, which is read" "${balance[@]}" --map map $option map
 done
+cp map next
+"$hark" "${balance[@]}" --map next -o next >out 2>&1
+is 'a map may be replaced' '0 400' "$? $(wc -l <next)"
 for option in --json --csv --plot --write-matrix --write-messages; do
   apart "sim: $option c.mtx: expected another file than c.mtx, which is read" sim --pattern c.mtx $option c.mtx
   apart "sim: $option same.mtx: expected another file than c.mtx, which is read" sim --pattern c.mtx --messages c.mtx $option same.mtx
