@@ -88,6 +88,10 @@ struct hark_region {
     uint64_t length;
 };
 
+/* Most of them are called while the driver performs the effects of a step, and then call none of
+ * its functions: what a hook is to answer or to send it notes, and the owner does that when the
+ * call that led here has returned. handup() is called after the effects, and may deliver messages
+ * and drop them; waiting() has its own rule. */
 struct hark_hooks {
     void *self;
     /* A payload of `length` bytes arrives. Returns where to put it, or NULL for memory of the
@@ -106,9 +110,11 @@ struct hark_hooks {
                                                                                        */
     void (*committed)(void *self, uint64_t id);
     void (*dropped)(void *self, uint64_t id); /* image `id` is not needed any more; may be NULL */
-    void (*persist)(void *self, const struct hark_fact *fact); /* answer with hark_driver_stored */
+    /* The answer is hark_driver_stored(), later. */
+    void (*persist)(void *self, const struct hark_fact *fact);
     /* ROLLBACK: this process must become a new incarnation from checkpoint `id`. From now on only
-     * hark_driver_snapshot() works; all other calls return HARK_D_EGONE. */
+     * hark_driver_snapshot() works; all other calls that have a status return HARK_D_EGONE, but
+     * hark_driver_peer(), hark_driver_ask_checkpoint() and hark_driver_sent(). */
     void (*rollback)(void *self, uint64_t id);
     /* COMBINE: combines `part` into `into`, of `length` bytes each; `tag` is that of the first
      * contribution in `into`. The protocol gives the order, which is the same again after a
@@ -194,6 +200,8 @@ int hark_driver_multicast(struct hark_driver *d, uint32_t group, uint16_t ctx, i
  * hark_driver_drop(m). Returns 1 if the protocol lets m wait (HARK_WAIT); another message that was
  * handed up may be received first. */
 int hark_driver_deliver(struct hark_driver *d, struct hark_message *m);
+/* The owner is through with a message that was delivered. hark_driver_close() frees those that were
+ * handed up and not delivered. */
 void hark_driver_drop(struct hark_driver *d, struct hark_message *m);
 /* Copies a borrowed message, so that it stays valid: use the returned message instead of m. NULL
  * without memory. */

@@ -29,8 +29,7 @@ static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payl
     e.u.frame.header = core.header;
     e.u.frame.length = f->length;
     int status = driver_step(d, &e, &s);
-    if (status < 0 && !d->gone && d->error[0] == 0)
-        hark_driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->gone && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
 }
 
 static uint32_t source_of(const struct hark_frame *f)
@@ -53,7 +52,7 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
 {
     struct hark_driver *d = self;
     driver_count(&d->figures->frames_in, 1);
-    if (d->gone || d->error[0]) return;
+    if (d->gone || d->failed) return;
     if (payload == NULL && f->length) { /* sink_place() had no memory for it */
         hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return;
@@ -108,7 +107,7 @@ static void sink_placed(
     struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
 {
     driver_count(&d->figures->frames_in, 1);
-    if (d->gone || d->error[0] || !speaks(d, f)) {
+    if (d->gone || d->failed || !speaks(d, f)) {
         if (!owners) free(payload);
         else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
         return;
@@ -134,8 +133,7 @@ static void sink_placed(
     e.u.frame.header.length = n;
     e.u.frame.length = h->length;
     int status = driver_step(d, &e, &s);
-    if (status < 0 && !d->gone && d->error[0] == 0)
-        hark_driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->gone && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
     if (!s.kept) hark_driver_held_free(d, h); /* the log has it */
 }
 
@@ -144,14 +142,14 @@ static void trims(struct hark_driver *d, uint32_t peer, uint16_t ctx, uint64_t s
 {
     const struct hark_name name = {peer, ctx, HARK_OUT, HARK_PROCESS, ssn};
     const int status = hark_driver_trim(d, &name);
-    if (status < 0 && d->error[0] == 0) hark_driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
 }
 
 /* Does the frame fit the receive that waits, and is it as usual? Then that has it now. */
 static inline bool received(
     struct hark_driver *d, struct hark_awaited *r, const struct hark_frame *f, const void *payload)
 {
-    if (d->placings || d->error[0] || !is_app(f)) return false;
+    if (d->placings || d->failed || !is_app(f)) return false;
     const uint8_t *at = f->header.at;
     const uint32_t core = f->header.length - ENVELOPE;
     const int64_t tag = (int64_t)hark_get64(at + core);

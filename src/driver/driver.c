@@ -7,13 +7,24 @@
 
 #include "hark/parts/member.h"
 
-int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
+static void say(struct hark_driver *d, const char *what, const char *why)
 {
     size_t n = strlen(what);
     bool named = strncmp(why, what, n) == 0 && why[n] == ':'; /* most transports begin with their
                                                                  name */
     snprintf(d->error, sizeof d->error, "%s%s%s", named ? "" : what, named ? "" : ": ", why);
-    return status;
+}
+
+int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why)
+{
+    say(d, what, why);
+    return d->failed = status;
+}
+
+int hark_driver_refuse(struct hark_driver *d, const char *what, const char *why)
+{
+    say(d, what, why);
+    return HARK_D_EINVAL;
 }
 
 /* ---- effects --------------------------------------------------------------------------------- */
@@ -446,8 +457,16 @@ int hark_driver_stabilise(struct hark_driver *d)
     return status < 0 ? status : hark_driver_flush(d);
 }
 
+static bool is_one(const struct hark_driver *d, uint32_t rank)
+{
+    return rank < d->ranks || rank == HARK_RECOVERY;
+}
+
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
 {
+    for (uint32_t i = 0; i < failed->u.failed.inc_count; i++)
+        if (!is_one(d, failed->u.failed.inc[i].rank))
+            return hark_driver_refuse(d, "failed", "no such rank");
     for (uint32_t i = 0; i < failed->u.failed.inc_count; i++) {
         struct hark_incarnation x = failed->u.failed.inc[i];
         d->inc[x.rank == HARK_RECOVERY ? d->ranks : x.rank] = x.inc;
@@ -478,6 +497,7 @@ int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool o
 
 int hark_driver_peer(struct hark_driver *d, uint32_t rank, uint32_t inc, const char *address)
 {
+    if (!is_one(d, rank)) return hark_driver_refuse(d, "peer", "no such rank");
     hark_driver_outgoing_forget(d, rank, inc);
     int status = d->transport->ops->peer(d->transport, rank, inc, address);
     if (status < 0) return hark_driver_fail(d, HARK_D_ESYSTEM, "peer", d->transport->error);
@@ -492,7 +512,8 @@ HARK_COLD int polled(struct hark_driver *d, int n, uint64_t left)
     if (n < 0)
         return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
     if (d->gone) return HARK_D_EGONE;
-    if (d->error[0]) return HARK_D_ECORE; /* a sink call failed; it has no way to say so */
+    if (d->failed) /* perhaps a sink call, which has no way to say so */
+        return d->failed == HARK_D_ESYSTEM || d->failed == HARK_D_ELOG ? d->failed : HARK_D_ECORE;
     bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of
                                         polls */
     int status = own ? hark_driver_self(d) : HARK_D_OK, written = 0;
@@ -507,7 +528,7 @@ static inline int poll_now(struct hark_driver *d)
     d->polling = true;
     int n = d->transport->ops->poll(d->transport);
     d->polling = false;
-    if (__builtin_expect(n < 0 || d->gone || d->error[0] || d->self_head || d->waiting_count ||
+    if (__builtin_expect(n < 0 || d->gone || d->failed || d->self_head || d->waiting_count ||
                              d->writes || d->left != left,
             0))
         return polled(d, n, left);

@@ -133,7 +133,8 @@ struct hark_driver {
     struct hark_region *image_region;
     struct hark_event stored; /* `later` */
     struct sum sum;
-    char error[256];
+    char error[256]; /* of the last that failed, or was refused */
+    int failed;      /* HARK_D_*: the driver goes on no more; 0: it does */
 };
 
 /* What the effects of a step are about: the payload of a SEND, or an arrived frame. */
@@ -192,6 +193,8 @@ int hark_driver_effects(
 int hark_driver_aftermath(struct hark_driver *d);
 int hark_driver_step_seldom(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject);
+/* The arguments of a call are wrong: it changes nothing. HARK_D_EINVAL. */
+int hark_driver_refuse(struct hark_driver *d, const char *what, const char *why);
 int hark_driver_fail(struct hark_driver *d, int status, const char *what, const char *why);
 
 int hark_driver_transmit(

@@ -173,7 +173,7 @@ int hark_driver_send_start(struct hark_driver *d, uint32_t to, uint16_t ctx, int
     const void *payload, uint64_t length, uint32_t *left)
 {
     *left = 0;
-    if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    if (to >= d->ranks) return hark_driver_refuse(d, "send", "no such rank");
     int status = send_usual(d, to, ctx, tag, payload, length, left);
     if (status == NOT_USUAL) status = send_to(d, HARK_PROCESS, to, ctx, tag, payload, length, left);
     return status < 0 ? status : HARK_D_OK;
@@ -183,7 +183,7 @@ int hark_driver_send(struct hark_driver *d, uint32_t to, uint16_t ctx, int64_t t
     const void *payload, uint64_t length)
 {
     uint32_t left;
-    if (to >= d->ranks) return hark_driver_fail(d, HARK_D_EINVAL, "send", "no such rank");
+    if (to >= d->ranks) return hark_driver_refuse(d, "send", "no such rank");
     int status = send_usual(d, to, ctx, tag, payload, length, &left);
     if (__builtin_expect(status <= 0, 1)) return status;
     if (status == NOT_USUAL)

@@ -370,6 +370,28 @@ static void out_of_its_range(void **state)
     assert_string_equal(error, "none: the configuration is out of its range");
 }
 
+/* Wrong ranks: nothing is written by them, and the driver goes on. */
+static void refused(void **state)
+{
+    (void)state;
+    struct hark_driver *d = driver_of("hydee", &plain);
+    struct hark_incarnation of[] = {{.rank = 1, .inc = 1}, {.rank = 99, .inc = 1}};
+    struct hark_event failed = {.type = HARK_FAILED};
+    uint32_t left;
+    failed.u.failed.inc = of;
+    failed.u.failed.inc_count = 2;
+    assert_int_equal(hark_driver_send(d, 7, 0, 0, "payload", 8), HARK_D_EINVAL);
+    assert_int_equal(hark_driver_send_start(d, 7, 0, 0, "payload", 8, &left), HARK_D_EINVAL);
+    assert_string_equal(hark_driver_error(d), "send: no such rank");
+    assert_int_equal(hark_driver_failed(d, &failed), HARK_D_EINVAL);
+    assert_int_equal(d->inc[1], 0);
+    assert_int_equal(hark_driver_peer(d, 99, 0, NULL), HARK_D_EINVAL);
+    assert_true(hark_driver_poll(d) >= 0);
+    assert_int_equal(hark_driver_send(d, 1, 0, 0, "payload", 8), HARK_D_OK);
+    assert_int_equal(script.taken, 1);
+    hark_driver_close(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_sleep_after_it_left),
@@ -378,6 +400,6 @@ int main(void)
         cmocka_unit_test(started_and_not_waited_for), cmocka_unit_test(withdrawn_with_its_receiver),
         cmocka_unit_test(not_kept_for_one_that_waits), cmocka_unit_test(a_long_one_is_not_taken),
         cmocka_unit_test(for_the_next_incarnation), cmocka_unit_test(what_is_added_is_counted),
-        cmocka_unit_test(out_of_its_range)};
+        cmocka_unit_test(out_of_its_range), cmocka_unit_test(refused)};
     return cmocka_run_group_tests_name("driver", tests, NULL, NULL);
 }
