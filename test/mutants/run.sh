@@ -36,7 +36,7 @@ field() { sed -n "1,8s/^# $2: //p" "$here/$1.patch"; } # of a patch
 build() {
   local dir=$1 f o objects=() link; shift
   cd "$dir" || return 1
-  for f in registry $(cd "$top/src" && echo check/*.c view/*.c) store/file cli/{check,check_random,check_report,check_stop,options,replay,values} ../test/mutants/main; do
+  for f in registry $(cd "$top/src" && echo check/*.c view/*.c) store/file cli/{check,check_random,check_report,check_stop,options,output,replay,values} ../test/mutants/main; do
     f=${f%.c}
     o=${f##*/}.o
     [ "$f" = cli/check ] && o=cli_check.o
