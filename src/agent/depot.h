@@ -72,8 +72,8 @@ struct hark_depot {
 
 /* holds.c */
 void hark_depot_name(char name[64], uint32_t rank, uint64_t id); /* in the store */
-/* What a check of an image has found. If it is not whole, that is said, and hark run looks for
- * another one. */
+/* Takes what a check of an image has found: if it is not whole, that is said, and hark run looks
+ * for another one. */
 bool hark_depot_found(struct agent *a, uint32_t rank, uint64_t id, int status, const char *error);
 /* Says HOLDS; and if it was asked for here (round 0), then a->image_came(). */
 void hark_depot_holds(

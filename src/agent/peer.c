@@ -1,8 +1,8 @@
 /* peer.c: images on their way between this host's own store and those of others.
  *
- * What comes is written to a file, in pieces, and when all is there it is put into the store
- * (placing.c), whatever becomes of the connection. What another agent asks for is verified before
- * it is sent; a copy that hark run has asked for is verified by who gets it.
+ * An image that comes is written to a file, in pieces, and when all is there it is put into the
+ * store (placing.c), whatever becomes of the connection. One that another agent asks for is
+ * verified before it is sent; a copy that hark run has asked for is verified by who gets it.
  */
 #include "depot.h"
 
@@ -437,7 +437,7 @@ static void undo_wishes(struct hark_peer *p, uint32_t rank, uint64_t above)
     }
 }
 
-/* What is being verified to be sent: there may soon be another one of its number. */
+/* Images that are being verified to be sent end: there may soon be others of their numbers. */
 static void undo_checks(struct hark_peer *p, uint32_t rank, uint64_t above)
 {
     struct hark_sending *next;

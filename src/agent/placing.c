@@ -1,7 +1,7 @@
 /* placing.c: by threads, images of the host's own store are verified, and copies put there.
  *
  * An image may have gigabytes. A loop that reads and syncs them is silent meanwhile, and hark run
- * would take its host for dead. What has a name in the store is decided by the loop alone: the
+ * would take its host for dead. The loop alone decides what has a name in the store: the
  * thread verifies a copy and syncs it, the loop gives it its name, unless it is not wanted any
  * more, and the thread syncs that.
  */

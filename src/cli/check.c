@@ -282,7 +282,7 @@ static int check_scenario(
     return status;
 }
 
-/* What is wrong with the last of them is said before the first is searched, which may take hours.
+/* Faults of the last of them are said before the first is searched, which may take hours.
  * The bad ones are NULL. */
 static int read_all(const struct check_arguments *a, struct hark_scenario **all)
 {

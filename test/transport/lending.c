@@ -37,15 +37,26 @@ static void send_lent(struct end *from, uint32_t to, uint64_t id, uint8_t *at, u
     parcel_free(&p);
 }
 
+static void begin_two(struct job *job, struct end e[2])
+{
+    job_begin(job, 2);
+    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], job, i, 0);
+    ends_meet(e, 2);
+}
+
+static void end_two(struct job *job, struct end e[2])
+{
+    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
+    job_end(job);
+}
+
 /* Whole and in order among others, wherever they lie; the sink checks every byte. */
 static void read_in_place(void **state)
 {
     (void)state;
     struct job job;
     struct end e[2];
-    job_begin(&job, 2);
-    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
-    ends_meet(e, 2);
+    begin_two(&job, e);
     uint8_t *a = borrow(&e[0], 4 * MIB), *b = borrow(&e[0], 64 * KIB);
     const struct {
         uint8_t *at;
@@ -62,8 +73,7 @@ static void read_in_place(void **state)
         until_count(&e[1], id, e, 2);
     }
     for (uint64_t i = 0; i < id; i++) MUST(e[1].got[i].id == i + 1);
-    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
-    job_end(&job);
+    end_two(&job, e);
 }
 
 /* Of lengths at which parts of a transport change their minds: pieces, and what one takes at once.
@@ -73,9 +83,7 @@ static void of_any_length(void **state)
     (void)state;
     struct job job;
     struct end e[2];
-    job_begin(&job, 2);
-    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
-    ends_meet(e, 2);
+    begin_two(&job, e);
     uint8_t *at = borrow(&e[0], 512 * KIB);
     uint64_t id = 0;
     for (uint64_t limit = 16 * KIB; limit <= 256 * KIB; limit *= 2)
@@ -85,8 +93,7 @@ static void of_any_length(void **state)
             until_count(&e[1], id, e, 2);
         }
     for (uint64_t i = 0; i < id; i++) MUST(e[1].got[i].id == i + 1);
-    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
-    job_end(&job);
+    end_two(&job, e);
 }
 
 /* Their receiver listens only when there is no more room for them. */
@@ -96,17 +103,14 @@ static void more_than_is_taken(void **state)
     enum { FRAMES = 60 };
     struct job job;
     struct end e[2];
-    job_begin(&job, 2);
-    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
-    ends_meet(e, 2);
+    begin_two(&job, e);
     uint8_t *at = borrow(&e[0], FRAMES * 128 * KIB);
     for (uint64_t id = 1; id <= FRAMES; id++)
         send_lent(&e[0], 1, id, at + (id - 1) * 128 * KIB, id % 2 ? 100000 : 60000, e, 2);
     send_wholly(&e[0], 1, 0, FRAMES + 1, 0, 100, e, 2);
     until_count(&e[1], FRAMES + 1, e, 2);
     for (uint64_t i = 0; i <= FRAMES; i++) MUST(e[1].got[i].id == i + 1);
-    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
-    job_end(&job);
+    end_two(&job, e);
 }
 
 /* No room is needed for a payload that stays: far more can be under way than a transport would
@@ -118,9 +122,7 @@ static void takes_no_room(void **state)
     struct job job;
     struct end e[2];
     struct parcel p;
-    job_begin(&job, 2);
-    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
-    ends_meet(e, 2);
+    begin_two(&job, e);
     uint8_t *at = borrow(&e[0], 8 * MIB);
     for (uint64_t id = 1; id <= FRAMES; id++) {
         if (id == 1) parcel_lend(&p, &e[0], 1, 0, 7, at, 8 * MIB);
@@ -129,8 +131,7 @@ static void takes_no_room(void **state)
     until_count(&e[1], FRAMES, e, 2);
     MUST(end_heard(&e[1], 7) == FRAMES);
     parcel_free(&p);
-    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
-    job_end(&job);
+    end_two(&job, e);
 }
 
 /* What is kept elsewhere is copied twice: it may be overwritten when it is sent. */
@@ -140,9 +141,7 @@ static void elsewhere_is_copied(void **state)
     struct job job;
     struct end e[2];
     struct parcel p;
-    job_begin(&job, 2);
-    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
-    ends_meet(e, 2);
+    begin_two(&job, e);
     uint8_t *at = borrow(&e[0], 64 * KIB), *room = malloc(20 * KIB);
     MUST(room != NULL);
     parcel_make(&p, &e[0], 1, 0, 1, 0, 20 * KIB);
@@ -155,8 +154,7 @@ static void elsewhere_is_copied(void **state)
     until_count(&e[1], 1, e, 2);
     parcel_free(&p);
     free(room);
-    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
-    job_end(&job);
+    end_two(&job, e);
 }
 
 /* Reclaimed, or closed with frames unread: nothing stays behind. */
@@ -233,9 +231,7 @@ static void who_keeps_up(void **state)
     (void)state;
     struct job job;
     struct end e[2];
-    job_begin(&job, 2);
-    for (uint32_t i = 0; i < 2; i++) end_open(&e[i], &job, i, 0);
-    ends_meet(e, 2);
+    begin_two(&job, e);
     const struct hark_transport_ops *ops = e[0].t->ops;
     MUST(
         ops->behind(e[0].t, 1) == 0 && ops->behind(e[0].t, 0) == 0 && ops->behind(e[0].t, 77) == 0);
@@ -255,8 +251,7 @@ static void who_keeps_up(void **state)
         MUST(ops->wait(e[0].t, 0) == HARK_T_OK);
         MUST(ops->behind(e[0].t, 1) == 0);
     }
-    for (uint32_t i = 0; i < 2; i++) end_close(&e[i]);
-    job_end(&job);
+    end_two(&job, e);
 }
 
 const struct CMUnitTest lending_tests[] = {TEST(read_in_place), TEST(of_any_length),
