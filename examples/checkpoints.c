@@ -154,8 +154,8 @@ static void step(struct process *p, struct hark_event event, const struct frame 
         case HARK_HOLD: put(*f); break; /* round again, which makes OFFER unnecessary */
         case HARK_CAPTURE:
             capture(p, x->u.checkpoint.id);
-            stored =
-                (struct hark_event){HARK_STORED, {.stored = {HARK_CAPTURE, 1, x->u.checkpoint.id}}};
+            stored = (struct hark_event){
+                HARK_STORED, {.stored = {.of = HARK_CAPTURE, .ok = 1, .id = x->u.checkpoint.id}}};
             break;
         case HARK_PERSIST:
             fact = (struct hark_service_event){HARK_SERVICE_FACT, {.fact = x->u.persist}};
@@ -207,7 +207,8 @@ static void restart(uint32_t rank, struct hark_event failed)
 static void change(struct hark_service_event event, struct process *asks)
 {
     struct hark_event failed,
-        stored = {HARK_STORED, {.stored = {.of = HARK_PERSIST, .id = event.u.fact.id}}};
+        stored = {HARK_STORED,
+            {.stored = {.of = HARK_PERSIST, .id = event.u.fact.id, .fact = event.u.fact.kind}}};
     struct hark_service_effect effect[8 + RANKS];
     uint32_t down[RANKS];
     struct hark_incarnation inc[RANKS + 1];

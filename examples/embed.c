@@ -108,7 +108,8 @@ static void change(struct hark_service_event event, struct process *asks)
     struct hark_service_effect effect[8 + RANKS];
     struct hark_service_effects fx = {.at = effect, .room = 8 + RANKS};
     struct hark_event failed,
-        stored = {HARK_STORED, {.stored = {.of = HARK_PERSIST, .id = event.u.fact.id}}};
+        stored = {HARK_STORED,
+            {.stored = {.of = HARK_PERSIST, .id = event.u.fact.id, .fact = event.u.fact.kind}}};
     uint32_t down[RANKS];
     struct hark_incarnation inc[RANKS + 1];
     struct hark_decision wave[RANKS];

@@ -281,7 +281,7 @@ static void step(struct process *p, struct hark_event event, const struct frame 
     }
     if (status == HARK_MORE) step(p, (struct hark_event){.type = HARK_CONTINUE}, f);
     if (captured > 0)
-        step(p, (struct hark_event){HARK_STORED, {.stored = {HARK_CAPTURE, 1, captured}}}, NULL);
+        step(p, (struct hark_event){HARK_STORED, {.stored = {HARK_CAPTURE, 1, captured, 0}}}, NULL);
 }
 
 /* Takes the next message, if one has been handed up: all are from the left neighbour, in order. */
@@ -398,7 +398,8 @@ static void on_restart(const struct control *c)
 static void on_stored(const struct control *c)
 {
     struct process *p = process_of(c->rank);
-    struct hark_event event = {HARK_STORED, {.stored = {HARK_PERSIST, c->ok != 0, c->fact.id}}};
+    struct hark_event event = {
+        HARK_STORED, {.stored = {HARK_PERSIST, c->ok != 0, c->fact.id, c->fact.kind}}};
     if (p->core != NULL && p->inc == c->inc) step(p, event, NULL);
 }
 

@@ -200,9 +200,10 @@ struct hark_event {
             uint32_t cluster_count;
         } recluster;
         struct {
-            uint32_t of; /* HARK_CAPTURE or HARK_PERSIST */
-            int32_t ok;  /* 1 durable, 0 failed or refused */
-            uint64_t id; /* as in the CAPTURE or PERSIST */
+            uint32_t of;   /* HARK_CAPTURE or HARK_PERSIST */
+            int32_t ok;    /* 1 durable, 0 failed or refused */
+            uint64_t id;   /* as in the CAPTURE or PERSIST */
+            uint32_t fact; /* of a PERSIST: HARK_FACT_*, its kind: two may be unanswered */
         } stored;
         struct {
             struct hark_name name;

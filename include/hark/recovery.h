@@ -285,12 +285,13 @@ HARK_FN int hark_recovery_step(
     case HARK_FAILED: status = hark_recovery_failed(s, event); break;
     case HARK_STORED:
         if (!hark_stored_valid(event)) status = HARK_EINVAL;
-        if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_DONE && event->u.stored.ok &&
-            event->u.stored.id == s->re) {
+        if (s->stage == HARK_R_DONE && event->u.stored.ok &&
+            hark_stored_answers(event, HARK_FACT_DONE, s->re)) {
             s->stage = HARK_R_CALM;
             hark_recovery_tell(s, HARK_H_RECDONE);
         }
-        if (event->u.stored.of == HARK_PERSIST && s->stage == HARK_R_LINING)
+        if (s->stage == HARK_R_LINING &&
+            hark_stored_answers(event, HARK_FACT_BACK, event->u.stored.id))
             hark_recovery_back(s, fx);
         break;
     case HARK_RESTARTED:

@@ -365,6 +365,16 @@ static void count_failure(struct lab *lab, struct job *job)
     job_service_set(lab, job, &s);
 }
 
+/* I9. What is committed lets older images go, so the decision must be durable by then. Who has not
+ * been told yet that it goes back may still commit what is undone. */
+static bool committed_early(
+    struct lab *lab, const struct job *job, uint32_t who, const struct outcome *out)
+{
+    const struct service *s = job_service(lab, job);
+    return out->commits && who < lab->ranks && local_info(lab, job->at[who])->seen == s->re &&
+           out->commits > s->wave[s->leader[who]];
+}
+
 uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *happened)
 {
     uint32_t argument = job_argument(lab, job, step), before = job->at[step.who];
@@ -397,6 +407,7 @@ uint16_t job_take(struct lab *lab, struct job *job, struct job_step step, bool *
     else if (step.what == STEP_STORED && step.index) count_failure(lab, job);
     else if (local_info(lab, out.local)->running != ran) job_net_clean(lab, job, step.who);
     if (lab->failed || out.violated || lost) return out.violated ? out.violated : lost;
+    if (committed_early(lab, job, step.who, &out)) return VIOLATED_COMMIT;
     if (out.taken) {
         const struct frame *f = frame_of(lab, out.taken);
         if (past_missing(lab, job, step.who, f, app_past(lab, before))) return VIOLATED_PAST;

@@ -323,10 +323,11 @@ static void restarted(struct lab *lab, uint32_t part)
     told(lab, r->announcement);
 }
 
-static void stored(struct lab *lab, uint32_t of, bool ok, uint64_t id)
+static void stored(struct lab *lab, uint32_t of, uint32_t fact, bool ok, uint64_t id)
 {
     struct hark_event e = {.type = HARK_STORED};
     e.u.stored.of = of;
+    e.u.stored.fact = fact;
     e.u.stored.ok = ok;
     e.u.stored.id = id;
     (void)local_event(lab, &e, 0, NULL);
@@ -338,7 +339,7 @@ static void answered(struct lab *lab, bool ok)
     struct hark_fact f = l->fact[0];
     l->facts--;
     memmove(&l->fact[0], &l->fact[1], l->facts * sizeof f);
-    stored(lab, HARK_PERSIST, ok, f.id);
+    stored(lab, HARK_PERSIST, f.kind, ok, f.id);
 }
 
 static struct hark_event idle_event(const struct lab *lab)
@@ -374,7 +375,7 @@ static void step(struct lab *lab, enum local_step what, uint32_t argument)
     case STEP_STORED:
         lab->at.storing = 0;
         if (argument) image_drop(lab, lab->at.store_id);
-        stored(lab, HARK_CAPTURE, argument == 0, lab->at.store_id);
+        stored(lab, HARK_CAPTURE, 0, argument == 0, lab->at.store_id);
         lab->at.store_id = 0;
         break;
     case STEP_ANSWER: answered(lab, argument != 0); break;

@@ -104,6 +104,7 @@ struct outcome {
     uint16_t violated; /* see lab_violation(); 0: nothing */
     uint8_t sent_to;   /* 1 + whom the application sent to; 0: it did not */
     uint8_t happened;  /* 0: the core said WAIT, nothing has changed */
+    uint32_t commits;  /* the newest checkpoint that was committed; 0: none */
 };
 
 enum local_step {      /* what may happen to a process; the argument in brackets */
@@ -267,6 +268,7 @@ void local_open_core(struct lab *lab, uint32_t local);
     X(LOG, "I9: a payload is to be transmitted that the log does not hold")                        \
     X(IMAGE, "I9: the decided image is gone")                                                      \
     X(NUMBER, "I9: a checkpoint is decided under a number that an older one has")                  \
+    X(COMMIT, "I9: a checkpoint is committed that the failure service has not decided")            \
     X(RETAIN, "RETAIN of something that was not posted now")                                       \
     X(DIVERGED, "DIVERGED though every send was the same")                                         \
     X(OTHERWISE, "DIVERGED: a process sends again something else than it sent")                    \

@@ -242,6 +242,7 @@ static void capture(struct lab *lab, uint64_t id)
 
 static void commit(struct lab *lab, uint64_t id)
 {
+    if (id > lab->out.commits) lab->out.commits = (uint32_t)id;
     for (uint32_t i = 0; i < lab->at.images; i++) {
         const struct image *m = intern_at(&lab->part, lab->at.image[i]);
         if (m->id != id || m->committed) continue;

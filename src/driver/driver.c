@@ -487,8 +487,8 @@ int hark_driver_recluster(struct hark_driver *d, const struct hark_range *group,
 int hark_driver_stored(struct hark_driver *d, uint32_t fact, uint64_t id, bool ok)
 {
     struct hark_event e = {.type = HARK_STORED};
-    (void)fact;
     e.u.stored.of = HARK_PERSIST;
+    e.u.stored.fact = fact;
     e.u.stored.ok = ok;
     e.u.stored.id = id;
     int status = driver_step_bare(d, &e);

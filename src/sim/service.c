@@ -259,6 +259,7 @@ static void answered(struct sim *s, struct cause *c, bool ok)
     const struct sim_fact *f = c->fact;
     struct hark_event e = {.type = HARK_STORED};
     e.u.stored.of = HARK_PERSIST;
+    e.u.stored.fact = f->fact.kind;
     e.u.stored.ok = ok;
     e.u.stored.id = f->fact.id;
     if (!c->over && hark_service_down(s->service) == 0) {

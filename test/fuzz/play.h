@@ -199,6 +199,7 @@ static inline void play_illegal(struct world *w, uint32_t who, uint8_t what)
     case 6:
         e.type = HARK_STORED;
         e.u.stored.of = choose(c) % 3 ? choose(c) & 1 ? HARK_CAPTURE : HARK_PERSIST : choose(c);
+        e.u.stored.fact = choose(c) % 6;
         e.u.stored.ok = choose(c) % 3 != 0;
         e.u.stored.id = choose_number(c);
         world_step(w, who, &e);

@@ -459,6 +459,7 @@ static inline void world_stored(struct world *w, uint32_t i, bool ok)
          ok && f.of == HARK_PERSIST && f.fact.kind == HARK_FACT_DONE && r < WORLD_RANKS; r++)
         if (f.fact.rank == HARK_RECOVERY || f.fact.rank == r) w->down[r] = false;
     e.u.stored.of = f.of;
+    e.u.stored.fact = f.of == HARK_PERSIST ? f.fact.kind : 0;
     e.u.stored.ok = ok;
     e.u.stored.id = f.fact.id;
     world_step(w, f.who, &e);

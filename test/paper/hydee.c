@@ -62,6 +62,7 @@ static void perform(
     case HARK_HANDUP: j->inbox[who][j->inboxes[who]++] = *frame; break;
     case HARK_PERSIST:
         stored.u.stored.of = HARK_PERSIST;
+        stored.u.stored.fact = x->u.persist.kind;
         stored.u.stored.ok = 1;
         stored.u.stored.id = x->u.persist.id;
         j->done = 1;

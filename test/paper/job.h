@@ -136,12 +136,13 @@ static void transmit(struct job *j, uint32_t who, const struct hark_transmit *x,
     j->carried[who][x->peer] += x->determinants;
 }
 
-static void persist(struct job *j, uint32_t who, uint64_t id)
+static void persist(struct job *j, uint32_t who, const struct hark_fact *fact)
 {
     struct hark_event e = {.type = HARK_STORED};
     e.u.stored.of = HARK_PERSIST;
     e.u.stored.ok = 1;
-    e.u.stored.id = id;
+    e.u.stored.id = fact->id;
+    e.u.stored.fact = fact->kind;
     step(j, who, e, NULL, NULL);
 }
 
@@ -168,7 +169,7 @@ static void perform(struct job *j, uint32_t who, const struct hark_effect *x,
         j->held[who][j->helds[who]++] = *frame;
         break;
     case HARK_OFFER: offer(j, who); break;
-    case HARK_PERSIST: persist(j, who, x->u.persist.id); break;
+    case HARK_PERSIST: persist(j, who, &x->u.persist); break;
     default: break;
     }
 }

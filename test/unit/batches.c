@@ -243,6 +243,7 @@ static int step(
             x->type == HARK_PERSIST ? x->u.persist : (struct hark_fact){.id = x->u.checkpoint.id};
         if (fact.kind == HARK_FACT_WAVE) j->decided[fact.rank] = fact.id;
         stored.u.stored.of = x->type;
+        stored.u.stored.fact = fact.kind;
         stored.u.stored.ok = 1;
         stored.u.stored.id = fact.id;
         bool line = fact.kind == HARK_FACT_LINE;

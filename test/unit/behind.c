@@ -313,7 +313,7 @@ static void goes_on_before_it_is_written(void **state)
     poll_until_written(d);
     assert_string_equal(gate.saw[0], "before");
     assert_int_equal(fact.id, 1);
-    assert_int_equal(hark_driver_stored(d, 0, 1, true), HARK_D_OK);
+    assert_int_equal(hark_driver_stored(d, HARK_FACT_WAVE, 1, true), HARK_D_OK);
     assert_string_equal(gate.did, "goes on, goes on, wrote 1, committed 1, ");
     assert_true(hark_driver_figures(d)->image_ns >= hark_driver_figures(d)->capture_ns);
     hark_driver_close(d);
@@ -328,7 +328,7 @@ static void sendet_waits(void **state)
     assert_string_equal(gate.did, "");
     sem_post(&gate.let);
     poll_until_written(d);
-    assert_int_equal(hark_driver_stored(d, 0, 1, true), HARK_D_OK);
+    assert_int_equal(hark_driver_stored(d, HARK_FACT_WAVE, 1, true), HARK_D_OK);
     assert_string_equal(gate.did, "wrote 1, committed 1, goes on, ");
     hark_driver_close(d);
 }
@@ -342,7 +342,7 @@ static void waits_if_nothing_is_copied(void **state)
     assert_int_equal(hark_driver_checkpoint(d, true), HARK_D_OK);
     assert_false(hark_driver_writes(d));
     assert_string_equal(gate.did, "wrote 1, ");
-    assert_int_equal(hark_driver_stored(d, 0, 1, true), HARK_D_OK);
+    assert_int_equal(hark_driver_stored(d, HARK_FACT_WAVE, 1, true), HARK_D_OK);
     assert_string_equal(gate.did, "wrote 1, committed 1, goes on, ");
     hark_driver_close(d);
 }

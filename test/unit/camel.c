@@ -73,6 +73,7 @@ static void stored(struct job *j, uint32_t who, uint8_t of, uint64_t *id)
     struct hark_event e = {.type = HARK_STORED};
     if (*id == 0) return;
     e.u.stored.of = of;
+    e.u.stored.fact = HARK_FACT_WAVE;
     e.u.stored.id = *id;
     e.u.stored.ok = 1;
     *id = 0;

@@ -539,9 +539,11 @@ static void test_out_of_range(void **state)
             HARK_EINVAL); /* it has numbers of 8 bytes */
         begin(p->name, 0, 0);
         const uint64_t length = hark_pack(core, p->shape, before, sizeof before);
-        for (uint32_t of = 0; of < 200; of++) {
-            struct hark_event e = {.type = HARK_STORED, .u.stored = {.of = of, .ok = 1, .id = 1}};
-            const bool valid = of == HARK_CAPTURE || of == HARK_PERSIST;
+        for (uint32_t n = 0; n < 1200; n++) {
+            const uint32_t of = n / 6, fact = n % 6;
+            struct hark_event e = {.type = HARK_STORED, .u.stored = {of, 1, 1, fact}};
+            const bool known = fact >= HARK_FACT_WAVE && fact <= HARK_FACT_LINE;
+            const bool valid = of == HARK_CAPTURE || (of == HARK_PERSIST && known);
             if (!valid) assert_int_equal(give(&e), HARK_EINVAL);
         }
         const struct hark_decision falling[] = {{1, 0, 1}, {0, 0, 1}},

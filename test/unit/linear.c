@@ -102,6 +102,7 @@ static void perform(
     case HARK_RECOVERED: j->recovered++; break;
     case HARK_PERSIST:
         stored.u.stored.of = HARK_PERSIST;
+        stored.u.stored.fact = x->u.persist.kind;
         stored.u.stored.ok = 1;
         stored.u.stored.id = x->u.persist.id;
         step(j, who, stored, NULL);

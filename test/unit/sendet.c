@@ -124,6 +124,7 @@ static uint64_t checkpoint(struct hark *p)
             k++;
         assert_true(k < fx.count);
         stored.u.stored.of = effects[k].type;
+        stored.u.stored.fact = HARK_FACT_WAVE;
         id = stored.u.stored.id =
             effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
         assert_int_equal(step(p, stored), HARK_OK);

@@ -278,6 +278,7 @@ static void checkpoint(struct hark *p)
             k++;
         assert_true(k < fx.count);
         stored.u.stored.of = effects[k].type;
+        stored.u.stored.fact = HARK_FACT_WAVE;
         stored.u.stored.id =
             effects[k].type == HARK_CAPTURE ? effects[k].u.checkpoint.id : effects[k].u.persist.id;
         assert_int_equal(step(p, stored), HARK_OK);

@@ -204,8 +204,7 @@ HARK_COLD int hark_scmel_done(
 HARK_COLD void hark_scmel_stored(
     struct hark_scmel *s, const struct hark_event *event, struct hark_effects *fx)
 {
-    if (!s->persisting || event->u.stored.of != HARK_PERSIST ||
-        event->u.stored.id != s->endpoint.re) {
+    if (!s->persisting || !hark_stored_answers(event, HARK_FACT_DONE, s->endpoint.re)) {
         hark_wave_stored(&s->head, &s->endpoint, &s->wave, event, fx);
         return;
     }

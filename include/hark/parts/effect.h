@@ -102,7 +102,17 @@ HARK_HOT struct hark_transmit *hark_emit_frame(
 /* True if a STORED answers CAPTURE or PERSIST. */
 static inline bool hark_stored_valid(const struct hark_event *event)
 {
-    return event->u.stored.of == HARK_CAPTURE || event->u.stored.of == HARK_PERSIST;
+    const bool fact =
+        event->u.stored.fact >= HARK_FACT_WAVE && event->u.stored.fact <= HARK_FACT_LINE;
+    return event->u.stored.of == HARK_CAPTURE || (event->u.stored.of == HARK_PERSIST && fact);
+}
+
+/* True if a STORED answers this fact. The kind belongs to it: the number of a recovery may be that
+ * of a checkpoint. */
+static inline bool hark_stored_answers(const struct hark_event *event, uint32_t fact, uint64_t id)
+{
+    return event->u.stored.of == HARK_PERSIST && event->u.stored.fact == fact &&
+           event->u.stored.id == id;
 }
 
 /* Ends a step for an arrived frame, whose only effect is HOLD, HANDUP or DISCARD. */

@@ -76,8 +76,7 @@ static inline void hark_wave_stored(struct hark *p, struct hark_endpoint *e, str
             hark_put32(b + 8, ok);
         }
     }
-    if (event->u.stored.of == HARK_PERSIST && w->lead_stage == HARK_W_DECIDING &&
-        event->u.stored.id == w->wave) {
+    if (w->lead_stage == HARK_W_DECIDING && hark_stored_answers(event, HARK_FACT_WAVE, w->wave)) {
         if (!ok) {
             hark_wave_lead_abort(p, e, w, fx);
             return;
