@@ -131,6 +131,7 @@ struct hark_hooks {
      * message may or may not be posted then, and the driver must be closed. May be NULL. An owner
      * that drives several processes by one thread must let the others run here. */
     int (*waiting)(void *self);
+    void (*waited)(void *self); /* follows each `waiting`: it may have slept since. May be NULL */
     /* Gets every event and effect, for traces; one of the two pointers is NULL. May be NULL. */
     void (*observe)(void *self, const struct hark_event *event, const struct hark_effect *effect);
 };

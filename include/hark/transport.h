@@ -135,6 +135,7 @@ struct hark_transport { /* the first member of every transport's own struct */
     bool enough;     /* the sink may set it in arrived(): it has what it waited for, so poll() may
                       * leave the other frames for later */
     bool apart;      /* apart() has something to say; wait() has returned for it, once */
+    uint32_t unreached; /* of how many it has told that have not been reached since */
 };
 
 struct hark_transport_ops {

@@ -11,7 +11,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { HARK_B_BUSY = 0, HARK_B_BLOCKED = 1, HARK_B_FINISHED = 2 };
+enum {
+    HARK_B_BUSY = 0,
+    HARK_B_BLOCKED = 1,
+    HARK_B_FINISHED = 2,
+    HARK_B_SENDS = 3, /* blocked in a send: what it does behind that is not known yet */
+    HARK_B_APART = 4  /* the same, and somebody is not reached */
+};
 
 struct hark_board_slot {
     _Atomic uint64_t messages, bytes; /* posted by the application */

@@ -31,8 +31,7 @@ static inline uint64_t digest_of(const void *payload, uint64_t length, int64_t t
     return number + (uint64_t)tag * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* One round of a send that waits. */
-static int wait_a_round(struct hark_driver *d)
+static int round_of_waiting(struct hark_driver *d)
 {
     int said = d->hooks.waiting ? d->hooks.waiting(d->hooks.self) : 0;
     if (said < 0) return said;
@@ -43,6 +42,14 @@ static int wait_a_round(struct hark_driver *d)
     if (status < 0 || d->left != left) return status;
     int moved = hark_driver_poll(d);
     return moved != 0 || said > 0 ? moved : hark_driver_wait(d, -1);
+}
+
+/* One round of a send that waits. */
+static int wait_a_round(struct hark_driver *d)
+{
+    int status = round_of_waiting(d);
+    if (d->hooks.waited) d->hooks.waited(d->hooks.self);
+    return status;
 }
 
 /* A SEND. Most have a TRANSMIT, and a RETAIN under protocols that log: their effects are performed

@@ -93,8 +93,19 @@ static void diverged(void *self, const struct hark_divergence *x)
 static int waiting(void *self)
 {
     (void)self;
+    P.sends = true;
     hark_process_apart();
-    return hark_process_control();
+    const int said = hark_process_control();
+    atomic_store_explicit(
+        &P.slot->state, P.transport->unreached ? HARK_B_APART : HARK_B_SENDS, memory_order_relaxed);
+    return said;
+}
+
+static void waited(void *self)
+{
+    (void)self;
+    P.sends = false;
+    hark_process_awake();
 }
 
 static void trouble(void *self, const char *line)
@@ -346,6 +357,7 @@ static void driver_open(
     c.hooks.diverged = diverged;
     c.hooks.trouble = trouble;
     c.hooks.waiting = waiting;
+    c.hooks.waited = waited;
     if (P.trace) c.hooks.observe = hark_observe;
     if (hark_driver_open(&P.driver, &c, error) < 0) hark_process_fatal("%s: %s", P.name, error);
     free(group);

@@ -317,6 +317,10 @@ static void say_waits(void)
     struct hark_control m;
     if (P.waits == NULL) return;
     P.waits(&w);
+    if (P.sends) {
+        if (w.what == HARK_WAITS_NOT) snprintf(w.call, sizeof w.call, "a send");
+        w.what = HARK_WAITS_ROOM;
+    }
     hark_control_begin(&m, HARK_C_WAITS);
     hark_waits_put(&m, &w);
     hark_process_say(&m);
@@ -364,9 +368,10 @@ static int on_message(struct hark_control *c)
         b = hark_control_get32(c);
         return hark_driver_stored(P.driver, a, id, b != 0);
     case HARK_C_ASK: P.asked = hark_control_get64(c); return HARK_D_OK;
-    case HARK_C_LOOK:
-        return HARK_D_OK; /* to be awake, look, and sleep again, is the answer: it stands on the
-                             board */
+    case HARK_C_LOOK: /* to be awake, look, and sleep again, is the answer: it is on the board */
+        say_waits();
+        if (P.transport->ops->apart) tell_apart();
+        return HARK_D_OK;
     case HARK_C_QUIET:
         P.quiet = true;
         say_waits();
@@ -460,6 +465,14 @@ void hark_process_polled_seldom(int status)
     after_poll();
 }
 
+void hark_process_awake(void)
+{
+    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
+    /* Nobody else writes it. */
+    atomic_store_explicit(&P.slot->turn,
+        atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
+}
+
 void hark_process_wait(void)
 {
     int said = hark_process_control();
@@ -473,10 +486,7 @@ void hark_process_wait(void)
     check(hark_driver_wait(P.driver, -1));
     hark_process_apart();
     after_poll();
-    atomic_store_explicit(&P.slot->state, HARK_B_BUSY, memory_order_relaxed);
-    /* Nobody else writes it. */
-    atomic_store_explicit(&P.slot->turn,
-        atomic_load_explicit(&P.slot->turn, memory_order_relaxed) + 1, memory_order_relaxed);
+    hark_process_awake();
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */

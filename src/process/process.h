@@ -53,6 +53,7 @@ struct hark_process {
     /* what the messages brought, for the owner */
     uint32_t re_seen;
     bool all_done, quiet;
+    bool sends;      /* a send waits for room */
     bool checkpoint; /* CHECKPOINT came; the application's checkpoint call takes it back */
     void (*waits)(struct hark_waits *w); /* the owner's: where its application waits; NULL: there is
                                             none */
@@ -90,6 +91,8 @@ _Noreturn void hark_process_fatal(const char *format, ...) __attribute__((format
 /* Ends all processes of the job, and `hark run` with the low eight bits of `status`, or with 1 if
  * these are 0: an aborted job never looks like one that is done. All output so far is shown. */
 _Noreturn void hark_process_abort(int status);
+/* On the board: it is busy, and was awake. */
+void hark_process_awake(void);
 /* Polls, looks at control messages, and sleeps only if there was nothing: whoever waits for
  * something looks again each time this returns. What is fatal does not return. */
 void hark_process_wait(void);

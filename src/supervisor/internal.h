@@ -303,6 +303,9 @@ struct supervisor {
                                                           (ns) */
     uint64_t look_moves;                   /* frames and progress when all were asked to look */
     uint64_t look_moved, look_moved_since; /* the same when they last changed, and when (ns) */
+    uint64_t sends_moves, sends_since;     /* where one waits in a send: the same, and when (ns) */
+    uint64_t sends_looked;                 /* when all were asked to look (ns) */
+    bool sends_asked;
     bool look_asked, quiet_said;
     bool stall_said;      /* who waits where, since nothing moves */
     uint32_t apart_said;  /* how often it was said who does not reach whom */

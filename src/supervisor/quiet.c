@@ -14,6 +14,7 @@ struct sums {
                         */
     uint64_t progress; /* changes when an application or a recovery gets further */
     uint64_t moves;    /* changes when a frame leaves or arrives, or with progress */
+    bool sends, apart; /* somebody waits in a send, and does not reach its receiver */
 };
 
 /* False: somebody is busy, starting or gone. */
@@ -26,6 +27,9 @@ static bool add_up(const struct supervisor *s, struct sums *sum)
         const struct hark_board_slot *slot = hark_sup_slot(c);
         if (!c->runs || !c->hello) return false;
         if (slot->state == HARK_B_BUSY && !c->finished) return false;
+        const bool apart = slot->state == HARK_B_APART && !c->finished;
+        sum->apart |= apart;
+        sum->sends |= apart || (slot->state == HARK_B_SENDS && !c->finished);
         sum->out += slot->frames_out;
         sum->in += slot->frames_in;
         sum->stirring += slot->turn;
@@ -89,6 +93,26 @@ static bool only_awake(struct supervisor *s, const struct sums *sum, bool still,
     return now - s->look_moved_since >= AWAKE_NS;
 }
 
+/* Nobody computes, and somebody waits in a send: it is not QUIET, for behind the send another
+ * message may follow that others wait for. A long message may only be slow; but if its receiver is
+ * not reached, which is found out when they look, the job stands still. */
+static void sends_stand_still(
+    struct supervisor *s, const struct sums *sum, bool still, uint64_t now)
+{
+    if (!still || !sum->sends || sum->moves != s->sends_moves) {
+        if (s->sends_asked) hark_sup_moves(s);
+        s->sends_asked = false;
+        s->sends_moves = sum->moves;
+        s->sends_since = s->sends_looked = now;
+    } else if (now - s->sends_looked >= QUIET_LOST_NS) {
+        s->sends_asked = true;
+        s->sends_looked = now;
+        tell_all(s, HARK_C_LOOK);
+    } else if (s->sends_asked && sum->apart && all_looked(s)) {
+        (void)hark_sup_stalled(s, now - s->sends_since);
+    }
+}
+
 void hark_sup_check_quiescence(uv_timer_t *timer)
 {
     struct supervisor *s = timer->data;
@@ -98,7 +122,11 @@ void hark_sup_check_quiescence(uv_timer_t *timer)
     hark_sup_look_for_store(s);
     hark_sup_hurry(s);
     hark_sup_let_out(s);
-    bool still = add_up(s, &sum), awake = only_awake(s, &sum, still, now);
+    bool still = add_up(s, &sum);
+    sends_stand_still(s, &sum, still, now);
+    if (s->phase != RUNNING) return;
+    still = still && !sum.sends;
+    const bool awake = only_awake(s, &sum, still, now);
     if (s->quiet_said && !still) {
         s->look_since = now;
     } else if (s->quiet_said && sum.progress == s->look_progress) {

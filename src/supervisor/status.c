@@ -37,7 +37,7 @@ static uint32_t process_state(const struct child *c)
     if (c->goes_back || c->dead || (c->restarts && !c->hello)) return HARK_PROCESS_RECOVERING;
     if (!c->hello) return HARK_PROCESS_STARTING;
     if (rank && hark_service_is_down(core_of(s), c->rank)) return HARK_PROCESS_RECOVERING;
-    return hark_sup_slot(c)->state == HARK_B_BLOCKED ? HARK_PROCESS_WAITING : HARK_PROCESS_RUNNING;
+    return hark_sup_slot(c)->state == HARK_B_BUSY ? HARK_PROCESS_RUNNING : HARK_PROCESS_WAITING;
 }
 
 /* When a checkpoint was taken is known of those that were decided in this run. */

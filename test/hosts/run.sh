@@ -216,6 +216,22 @@ wait $run
 is 'h2 can not send: status' 1 $?
 holds 'h2 can not send: it is said' says 'rank [01] (host h[23]) has not reached rank [01] (host h[23]) for [0-9]* s: tcp:[^ ]*: no answer; do their hosts'
 wall_down h2 h3
+# Both wait in a send, for each other, and do not reach each other.
+rm -f "$shared"/go "$shared"/met.* out err
+on h1 env PLACE="$shared" "$hark" run -n 2 --hostfile "$shared/two" --launcher "$here/on.sh %h" --protocol none --store "$shared/two-store" \
+  --host-timeout 20s --stall-limit 6s -- "$obedient" 0:send=1.1 1:recv=0.1 1:send=0.2 0:recv=1.2 1:make=met \
+  await=go pour=1000000000 >out 2>err </dev/null &
+run=$!
+holds 'in a send: they have met' until_true 20 test -e "$shared/met.1"
+wall h2 h3
+wall h3 h2
+touch "$shared/go"
+wait $run
+is 'in a send: status' 1 $?
+holds 'in a send: it is said who waits' says 'waits\? in a send for room'
+holds 'in a send: the limit' says 'nothing has moved for 6 s (--stall-limit): the run ends'
+wall_down h2 h3
+wall_down h3 h2
 begin_own --host-timeout 20s
 holds 'h2 is cut off for a moment: it runs' until_true 20 goes_on copied 4 3
 wall h2 h3

@@ -19,6 +19,7 @@
  *                                                                             or -1 for any
  *   barrier reduce checkpoint
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
+ *   pour=BYTES         sends so many to the next process in messages of 1000, which takes none
  *   print=TEXT close=DESCRIPTOR exit=STATUS abort=STATUS die=SIGNAL system=COMMAND
  *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init;
  *                                                     DESCRIPTORS such as 02
@@ -120,6 +121,13 @@ static void much(long bytes)
     }
 }
 
+static void pour(long bytes)
+{
+    static char data[1000];
+    for (long sent = 0; sent < bytes; sent += (long)sizeof data)
+        check(hark_send(data, sizeof data, (rank + 1) % hark_size(), 1), "hark_send");
+}
+
 static void wait_for(int from, int tag)
 {
     struct hark_request *request;
@@ -168,6 +176,7 @@ static void obey(const char *word, const char *value)
     else if (strcmp(word, "checkpoint") == 0) check(hark_checkpoint(), word);
     else if (strcmp(word, "any-of") == 0) any_of(atoi(value));
     else if (strcmp(word, "much") == 0) much(atol(value));
+    else if (strcmp(word, "pour") == 0) pour(atol(value));
     else if (strcmp(word, "system") == 0) {
         if (system(value) != 0) exit(94);
     } else if (strcmp(word, "print") == 0) printf("%s\n", value);

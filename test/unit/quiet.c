@@ -238,6 +238,40 @@ static void who_does_not_sleep(void **state)
     expect_told(1, 0);
 }
 
+/* One waits in a send: it is not QUIET, for it may send more behind that. All are asked to look,
+ * and if it finds that its receiver is not reached, it counts that nothing moves. */
+static void one_waits_in_a_send(void **state)
+{
+    (void)state;
+    world.slot[1].state = HARK_B_SENDS;
+    look_after(1000);
+    look_after(1999);
+    expect_told(0, 0);
+    look_after(1);
+    expect_told(1, 0);
+    all_stir();
+    look_after(1999);
+    assert_int_equal(world.since, 0); /* it may be a long message */
+    look_after(1);
+    expect_told(2, 0);
+    world.slot[1].state = HARK_B_APART;
+    look_after(1000); /* nobody has looked yet */
+    assert_int_equal(world.since, 0);
+    all_stir();
+    look_after(500);
+    assert_int_equal(world.since / MS, 5500);
+    assert_int_equal(world.stirs, 0);
+    world.slot[0].frames_in++;
+    look_after(1);
+    assert_int_equal(world.stirs, 1);
+    look_after(1999);
+    expect_told(2, 0);
+    world.slot[1].state = HARK_B_BLOCKED; /* from now on as if it had always been */
+    look_after(1);
+    look_after(2000);
+    expect_told(3, 0);
+}
+
 /* While a host is not heard of, nobody knows what happens there: its figures only stand still. */
 static void a_host_is_silent(void **state)
 {
@@ -288,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup(a_frame_may_be_on_its_way, setup),
         cmocka_unit_test_setup(something_moves, setup),
         cmocka_unit_test_setup(who_does_not_sleep, setup),
+        cmocka_unit_test_setup(one_waits_in_a_send, setup),
         cmocka_unit_test_setup(a_host_is_silent, setup),
         cmocka_unit_test_setup(a_recovery_that_can_not_end, setup)};
     return cmocka_run_group_tests_name("quiet", tests, NULL, NULL);

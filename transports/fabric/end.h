@@ -223,6 +223,12 @@ void hark_fabric_flush(struct end *e);
 /* wait() must not sleep when what was answered AGAIN could go on. */
 void hark_fabric_look_if_go(struct pair *p);
 void hark_fabric_unstall(struct pair *p);
+/* It has been reached, or there is nothing for it any more. */
+static inline void hark_fabric_reached(struct pair *p)
+{
+    if (p->apart_told) p->e->head.unreached--;
+    p->apart_told = false;
+}
 /* Of hark_transport_ops. */
 bool hark_fabric_apart(
     struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200]);

@@ -58,7 +58,8 @@ static void renew(struct pair *p, uint32_t inc)
     p->inc = inc;
     p->gen++;
     learn_tokens(p);
-    p->ack_due = p->again_due = p->blocked = p->apart_told = p->breaks = false;
+    p->ack_due = p->again_due = p->blocked = p->breaks = false;
+    hark_fabric_reached(p);
     p->backoff = p->long_left = p->apart_since = 0;
     if (p->stalled && !p->go) { /* to hear that the receiver is gone */
         p->go = true;

@@ -198,6 +198,7 @@ bool hark_fabric_apart(
         *milliseconds = p ? apart_for(p, now) : 0;
         if (*milliseconds == 0) continue;
         p->apart_told = true;
+        t->unreached++;
         *rank = p->rank;
         hark_fabric_point_text(e, p->name, p->name_length, text);
         return true;

@@ -199,7 +199,8 @@ void hark_fabric_stream_done(struct message *m, bool well)
     }
     release(s);
     if (well) {
-        p->blocked = p->apart_told = false;
+        p->blocked = false;
+        hark_fabric_reached(p);
         p->backoff = p->apart_since = 0;
         hark_fabric_look_if_go(p);
     } else if (!s->again) {

@@ -29,6 +29,7 @@ int hark_mixed_after(struct mixed *m, int status)
     t->figures.refused += now->refused - seen->refused;
     t->figures.reconnects += now->reconnects - seen->reconnects;
     m->seen = *now;
+    t->unreached = m->far->unreached;
     if (m->far->apart && !t->apart) t->apart = m->go = true;
     if (status < 0) memcpy(t->error, m->far->error, sizeof t->error);
     return status;
@@ -311,8 +312,9 @@ static int wait_end(struct hark_transport *t, int milliseconds)
 static bool apart(struct hark_transport *t, uint32_t *rank, uint64_t *milliseconds, char text[200])
 {
     struct mixed *m = mixed_of(t);
-    if (m->between->transport->apart(m->far, rank, milliseconds, text)) return true;
-    return t->apart = false;
+    const bool is = m->between->transport->apart(m->far, rank, milliseconds, text);
+    t->unreached = m->far->unreached;
+    return is || (t->apart = false);
 }
 
 static void wake(struct hark_transport *t)

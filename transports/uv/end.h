@@ -240,6 +240,12 @@ void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position);
 void hark_uv_pair_pursue(struct pair *p);
 /* The same, later. */
 void hark_uv_pair_retry(struct pair *p);
+/* It has been reached, or there is nothing for it any more. */
+static inline void hark_uv_reached(struct pair *p)
+{
+    if (p->apart_told) p->e->head.unreached--;
+    p->apart_told = false;
+}
 void hark_uv_pair_apart(uv_timer_t *timer); /* looks who is out of reach */
 /* Of hark_transport_ops. */
 bool hark_uv_apart(

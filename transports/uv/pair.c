@@ -38,7 +38,8 @@ static void renew(struct pair *p, uint32_t inc)
     p->gen++;
     p->backoff = 0;
     p->address.length = 0;
-    p->met = p->again = p->absent = p->apart_told = false;
+    p->met = p->again = p->absent = false;
+    hark_uv_reached(p);
     p->apart_since = 0;
     p->why = 0;
     hark_uv_out_reset(p);
@@ -119,7 +120,8 @@ void hark_uv_pair_join(struct pair *p, struct conn *c, uint64_t position)
     p->gen++;
     if (p->met) e->head.figures.reconnects++;
     p->met = true;
-    p->again = p->absent = p->apart_told = false;
+    p->again = p->absent = false;
+    hark_uv_reached(p);
     p->apart_since = 0;
     p->why = 0;
     uv_timer_stop(&c->deadline);
@@ -183,6 +185,7 @@ bool hark_uv_apart(struct hark_transport *t, uint32_t *rank, uint64_t *milliseco
         const uint64_t apart = is_apart(p) ? apart_for(p) : 0;
         if ((*milliseconds = apart ? apart : unheard_for(p)) == 0) continue;
         p->apart_told = true;
+        t->unreached++;
         *rank = p->rank;
         if (p->address.length) hark_uv_address_text(&p->address, address);
         else strcpy(address, "its address");

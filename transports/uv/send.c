@@ -194,6 +194,7 @@ bool hark_uv_acked(struct pair *p, uint64_t position)
     if (position > o->sent) return false;
     if (position <= o->acked) return true; /* an old frame, sent again */
     o->acked = position;
+    hark_uv_reached(p);
     if (o->withdrawn && position >= o->end) end_withdrawn(o);
     look_if_go(p);
     return true;
