@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../short_path.h"
 #include "trace_part.h"
 #include "trace_text.h"
 
@@ -36,13 +37,15 @@ struct merge {
 
 static int damaged(const struct merge *m, const char *path, const char *what)
 {
-    snprintf(m->error, HARK_TRACE_ERROR, "%.160s: %s", path, what);
+    char shown[HARK_SHORT_PATH];
+    snprintf(m->error, HARK_TRACE_ERROR, "%s: %s", hark_short_path(path, shown), what);
     return HARK_TRACE_EFORMAT;
 }
 
 static int refused(const struct merge *m, const char *path)
 {
-    snprintf(m->error, HARK_TRACE_ERROR, "%.160s: %s", path, strerror(errno));
+    char shown[HARK_SHORT_PATH];
+    snprintf(m->error, HARK_TRACE_ERROR, "%s: %s", hark_short_path(path, shown), strerror(errno));
     return HARK_TRACE_ESYSTEM;
 }
 
@@ -182,8 +185,9 @@ static int write_all(struct merge *m, FILE *out)
         record.time = time_of(p);
         if (why == NULL && record.time < last) why = "time goes back";
         if (why != NULL) {
-            snprintf(m->error, HARK_TRACE_ERROR, "%.160s: record %llu: %s", p->path,
-                (unsigned long long)p->number + 1, why);
+            char shown[HARK_SHORT_PATH];
+            snprintf(m->error, HARK_TRACE_ERROR, "%s: record %llu: %s",
+                hark_short_path(p->path, shown), (unsigned long long)p->number + 1, why);
             return HARK_TRACE_EFORMAT;
         }
         last = record.time;
@@ -212,9 +216,11 @@ static int merge(const char *out, const char *const *parts, uint32_t count, bool
     char error[HARK_TRACE_ERROR])
 {
     struct merge m = {.unfinished = unfinished, .error = error};
+    char shown[HARK_SHORT_PATH];
     int status = open_parts(&m, parts, count);
     if (status == HARK_TRACE_OK && is_part(&m, out)) {
-        snprintf(error, HARK_TRACE_ERROR, "%.160s: is itself a part to merge", out);
+        snprintf(
+            error, HARK_TRACE_ERROR, "%s: is itself a part to merge", hark_short_path(out, shown));
         status = HARK_TRACE_EINVAL;
     }
     if (status == HARK_TRACE_OK) {

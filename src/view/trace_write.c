@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../short_path.h"
 #include "../store/descriptor.h"
 #include "../store/file.h"
 #include "trace_part.h"
@@ -61,13 +62,14 @@ struct hark_trace_writer *hark_trace_open(const char *path, const struct hark_tr
     uint64_t limit, char error[HARK_TRACE_ERROR])
 {
     const char *why = hark_trace_job_invalid(job);
+    char shown[HARK_SHORT_PATH];
     if (why != NULL) {
-        snprintf(error, HARK_TRACE_ERROR, "%.160s: %s", path, why);
+        snprintf(error, HARK_TRACE_ERROR, "%s: %s", hark_short_path(path, shown), why);
         return NULL;
     }
     struct hark_trace_writer *t = calloc(1, sizeof *t);
     if (t == NULL) {
-        snprintf(error, HARK_TRACE_ERROR, "%.160s: out of memory", path);
+        snprintf(error, HARK_TRACE_ERROR, "%s: out of memory", hark_short_path(path, shown));
         return NULL;
     }
     size_t page = (size_t)sysconf(_SC_PAGESIZE),
@@ -75,7 +77,8 @@ struct hark_trace_writer *hark_trace_open(const char *path, const struct hark_tr
     t->limit = limit;
     t->fd = hark_descriptor_above(open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (t->fd < 0 || !map_head(t, (head + page - 1) / page * page)) {
-        snprintf(error, HARK_TRACE_ERROR, "%.160s: %s", path, hark_file_why(errno));
+        snprintf(
+            error, HARK_TRACE_ERROR, "%s: %s", hark_short_path(path, shown), hark_file_why(errno));
         hark_trace_close(t);
         return NULL;
     }
