@@ -190,6 +190,10 @@ static void on_hello(struct supervisor *s, struct hark_connection *c, struct har
         hark_connection_close(c, false);
         return;
     }
+    if (hark_sup_frozen(s) && (name == 0 || run_of(*m) != s->run)) {
+        hark_connection_close(c, false); /* it comes again */
+        return;
+    }
     if (name) {
         const uint64_t run = run_of(*m);
         if (run == s->run || !adopt(s, c, name, number)) join_again(s, c, name, run, heard, number);
@@ -206,6 +210,70 @@ static void on_hello(struct supervisor *s, struct hark_connection *c, struct har
     give_job(h, c);
 }
 
+/* ---- what they say --------------------------------------------------------------------------- */
+
+struct hark_word {
+    struct hark_word *next;
+    struct host *host;
+    uint64_t session; /* of its agent: it may have another one when the word is taken */
+    size_t length;
+    uint8_t at[];
+};
+
+/* May it be taken before the turn? It has nothing to do with files. */
+static bool is_light(const struct hark_control *m)
+{
+    switch (m->type) {
+    case HARK_A_STARTED:
+    case HARK_A_HEARD:
+    case HARK_A_ENDED:
+    case HARK_A_LEFT:
+    case HARK_A_TOOK:
+    case HARK_A_BOARD:
+    case HARK_A_ROW:
+    case HARK_A_FILE:
+    case HARK_A_LIVES: return true;
+    default: return false;
+    }
+}
+
+/* False: no memory. */
+static bool put_off(struct host *h, const uint8_t *at, size_t length)
+{
+    struct supervisor *s = h->s;
+    struct hark_word *w = malloc(sizeof *w + length);
+    if (w == NULL) return false;
+    *w = (struct hark_word){.host = h, .session = h->session_name, .length = length};
+    memcpy(w->at, at, length);
+    if (s->words == NULL) s->words_end = &s->words;
+    *s->words_end = w;
+    s->words_end = &w->next;
+    return true;
+}
+
+void hark_sup_agents_heard(struct supervisor *s)
+{
+    struct hark_word *w;
+    struct hark_control m;
+    while ((w = s->words) != NULL) {
+        s->words = w->next;
+        if (w->host->session_name == w->session &&
+            hark_control_parse(&m, w->at, w->length) == (long)w->length)
+            hark_sup_agent_said(w->host, &m);
+        free(w);
+    }
+}
+
+/* Beats are answered at once, whatever else there is to do. */
+static void said(struct host *h, struct hark_control *m, const uint8_t *at, size_t length)
+{
+    struct supervisor *s = h->s;
+    const bool turns = s->turns && uv_is_active((uv_handle_t *)&s->turn);
+    const bool later = turns && (s->words || hark_sup_frozen(s) || !is_light(m));
+    if (m->type == HARK_A_BEAT || !later) hark_sup_agent_said(h, m);
+    else if (!put_off(h, at, length)) hark_sup_no_memory(s, "what a host says");
+}
+
 static void message(void *self, struct hark_connection *c, const uint8_t *at, size_t length)
 {
     struct supervisor *s = self;
@@ -215,7 +283,7 @@ static void message(void *self, struct hark_connection *c, const uint8_t *at, si
     if (h) h->heard = hark_lease_now();
     if (h && !hark_session_take(&h->session, &at, &length)) return;
     if (hark_control_parse(&m, at, length) != (long)length) return;
-    if (h) hark_sup_agent_said(h, &m);
+    if (h) said(h, &m, at, length);
     else if (m.type == HARK_A_HELLO) on_hello(s, c, &m);
 }
 

@@ -159,6 +159,14 @@ static bool open_alone(struct supervisor *s)
     return s->phase == RUNNING && !s->signal;
 }
 
+/* Without turns nobody would look. */
+static void on_look(uv_timer_t *timer)
+{
+    struct supervisor *s = timer->data;
+    if (s->turns && uv_is_active((uv_handle_t *)&s->turn)) s->hosts_due = true;
+    else hark_sup_hosts_look(timer);
+}
+
 static bool open_hosts(struct supervisor *s)
 {
     char error[200];
@@ -182,7 +190,7 @@ static bool open_hosts(struct supervisor *s)
     }
     const uint64_t period = hark_lease_period_ms(s->o->host_timeout_ms);
     s->hosts_looked = hark_lease_now();
-    uv_timer_start(&s->hosts_look, hark_sup_hosts_look, period, period);
+    uv_timer_start(&s->hosts_look, on_look, period, period);
     hark_sup_takeover_call(s);
     wait_for_leases(s);
     if (!s->takes_over) hark_sup_takeover_give_up(s);

@@ -438,6 +438,10 @@ int hark_sup_flush_open(struct supervisor *s)
     if (f && asprintf(&path, "%s/flushed", s->store_path) < 0) path = NULL;
     if (path) status = hark_store_open_directory(&f->record, path, s->job, 1, !s->belongs, error);
     free(path);
+    if (status == HARK_S_OK && !hark_sup_aside(s, &f->record)) {
+        snprintf(error, sizeof error, "no memory for a job");
+        status = HARK_S_ESYSTEM;
+    }
     if (status == HARK_S_OK) {
         count = f->record->ops->list(f->record, 0, number, 64);
         if (count < 0) memcpy(error, f->record->error, sizeof error);

@@ -138,6 +138,7 @@ void hark_sup_agents_close(struct supervisor *s); /* nothing of the job is left 
 /* agent_join.c */
 struct hark_connection_events hark_sup_agent_events(struct supervisor *s); /* of their connections
                                                                             */
+void hark_sup_agents_heard(struct supervisor *s); /* takes what they have said and was put off */
 
 /* agent_said.c */
 void hark_sup_agent_said(struct host *h, struct hark_control *m);

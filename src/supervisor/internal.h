@@ -45,9 +45,11 @@
  *       missed.c         what one run must know of the one before
  *       one_run.c        a job has one run at a time, and others that wait
  *       codes.c          codes over sets of hosts: what they protect
+ *       aside.c          a store that a turn waits for
  *    3  alive.c          does a process live? And signals to it
- *       say.c            lines on stderr, the names in them, how far things are
- *    2  keeper.c         the failure service, with a disk
+ *       turns.c          turns by a thread, for which the loop need not wait
+ *    2  say.c            lines on stderr, the names in them, how far things are
+ *       keeper.c         the failure service, with a disk
  *       host.c           what is said to the agent of a host
  *    1  keeper_record.c  its record
  *       outlet.c         writes without blocking us
@@ -256,10 +258,13 @@ struct supervisor {
     bool launchers_due;         /* one may have ended */
     pid_t launcher;             /* of all hosts at once; 0: none */
     bool kill_watched;
-    uv_prepare_t turn; /* its end */
-    bool heard_due;    /* `heard` of some: their messages are to be taken */
-    bool deaths_due;   /* a process has died, or left its control socket: they are to be reaped */
-    bool finish_due;   /* one more reason for the end of the job to wait is gone */
+    uv_prepare_t turn;                    /* its end */
+    struct hark_turns *turns;             /* NULL: turns are taken by the loop itself */
+    struct hark_word *words, **words_end; /* of agents, that a turn is to take */
+    bool hosts_due, look_due;             /* a timer is over: hosts_look, quiescence */
+    bool heard_due;                       /* `heard` of some: their messages are to be taken */
+    bool deaths_due; /* a process has died, or left its control socket: they are to be reaped */
+    bool finish_due; /* one more reason for the end of the job to wait is gone */
     bool checkpoint_asked; /* by a signal, and not taken yet */
 
     char job[41];
@@ -342,6 +347,22 @@ uint64_t hark_sup_now(void);
 struct hark_board_slot *hark_sup_slot(const struct child *c);
 /* Deliveries of all incarnations; of the recovery process: frames received. */
 uint64_t hark_sup_progress(const struct child *c);
+
+/* turns.c */
+/* From now on turns are taken by a thread; false: said. */
+bool hark_sup_turns_open(struct supervisor *s);
+void hark_sup_turns_stop(struct supervisor *s); /* from now on by the caller again */
+void hark_sup_turns_free(struct supervisor *s); /* the loop is closed */
+/* Takes a turn, or goes on with the one that waits for a file, as far as it comes in a moment. */
+void hark_sup_take_turn(struct supervisor *s, void (*turn)(struct supervisor *s));
+/* A turn waits for a file meanwhile: what is called by the loop must change nothing that it may
+ * have begun to change. */
+bool hark_sup_frozen(const struct supervisor *s);
+/* Around what may wait for a file; elsewhere than in a turn they do nothing. errno stays. */
+void hark_sup_away(const struct supervisor *s);
+void hark_sup_back(const struct supervisor *s);
+/* aside.c: puts a store around it that does all so. False: no memory. */
+bool hark_sup_aside(struct supervisor *s, struct hark_store **store);
 
 /* end.c */
 void hark_sup_end(struct supervisor *s, int status); /* kills all; the loop ends when they are gone

@@ -46,7 +46,9 @@ static int open_stores(struct supervisor *s, bool fresh)
     free(record);
     if (s->record) {
         s->store_fd = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (s->store_fd >= 0) return 0;
+        if (s->store_fd >= 0 && hark_sup_aside(s, &s->record) && hark_sup_aside(s, &s->images))
+            return 0;
+        if (s->store_fd >= 0) errno = ENOMEM;
         snprintf(error, sizeof error, "store %s: %s", s->store_path, strerror(errno));
     }
     hark_sup_say("%s", error);
@@ -56,10 +58,13 @@ static int open_stores(struct supervisor *s, bool fresh)
 void hark_sup_look_for_store(struct supervisor *s)
 {
     struct stat named, ours;
-    if (s->store_gone || fstat(s->store_fd, &ours) < 0) return;
-    if (stat(s->store_path, &named) == 0 && named.st_dev == ours.st_dev &&
-        named.st_ino == ours.st_ino)
-        return;
+    if (s->store_gone) return;
+    hark_sup_away(s);
+    const bool is = fstat(s->store_fd, &ours) < 0 ||
+                    (stat(s->store_path, &named) == 0 && named.st_dev == ours.st_dev &&
+                        named.st_ino == ours.st_ino);
+    hark_sup_back(s);
+    if (is) return;
     s->store_gone = true;
     hark_sup_say("store %s: it is not there any more, removed or renamed; the run goes on with the "
                  "checkpoints that it has",

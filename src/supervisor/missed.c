@@ -120,14 +120,17 @@ static bool write_all(const struct supervisor *s)
     char path[4096], made[4096 + 8];
     snprintf(path, sizeof path, "%s/missed", s->store_path);
     snprintf(made, sizeof made, "%s.new", path);
+    hark_sup_away(s);
     FILE *f = fopen(made, "we");
-    if (f == NULL) return false;
-    put_all(s, f);
-    bool ok = fflush(f) == 0 && fsync(fileno(f)) == 0;
-    ok = fclose(f) == 0 && ok && rename(made, path) == 0;
-    const int directory = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool ok = f != NULL;
+    if (f) put_all(s, f);
+    ok = ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    if (f) ok = fclose(f) == 0 && ok;
+    ok = ok && rename(made, path) == 0;
+    const int directory = ok ? open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     ok = ok && directory >= 0 && fsync(directory) == 0;
     if (directory >= 0) close(directory);
+    hark_sup_back(s);
     return ok;
 }
 

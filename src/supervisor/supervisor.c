@@ -60,9 +60,12 @@ static void finish_if_done(struct supervisor *s)
 
 /* Messages come first: with them a process may have said that it has finished, before it is seen
  * dead. */
-static void end_turn(uv_prepare_t *handle)
+static void take_turn(struct supervisor *s)
 {
-    struct supervisor *s = handle->data;
+    hark_sup_agents_heard(s);
+    if (s->hosts_due) hark_sup_hosts_look(&s->hosts_look);
+    if (s->look_due) hark_sup_check_quiescence(&s->quiescence);
+    s->hosts_due = s->look_due = false;
     if (s->launchers_due) hark_sup_launchers_reap(s);
     if (s->takes_over && s->phase == RUNNING) return; /* they are not ours yet */
     while (s->heard_due || s->finish_due || s->deaths_due || s->waves_due) {
@@ -74,6 +77,19 @@ static void end_turn(uv_prepare_t *handle)
     }
     if (s->phase == ENDING && s->ended == 0)
         hark_sup_stop_if_gone(s); /* also if what has ended last was a launcher */
+}
+
+static void end_turn(uv_prepare_t *handle)
+{
+    struct supervisor *s = handle->data;
+    const bool frozen = hark_sup_frozen(s);
+    hark_sup_take_turn(s, take_turn);
+    if (frozen && !hark_sup_frozen(s)) hark_sup_take_turn(s, take_turn); /* what came meanwhile */
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    ((struct supervisor *)timer->data)->look_due = true;
 }
 
 /* ---- from start to end ----------------------------------------------------------------------- */
@@ -112,7 +128,7 @@ static bool open_loop(struct supervisor *s)
         uv_timer_init(&s->loop, timer[i]);
         timer[i]->data = s;
     }
-    uv_timer_start(&s->quiescence, hark_sup_check_quiescence, LOOK_MS, LOOK_MS);
+    uv_timer_start(&s->quiescence, on_look, LOOK_MS, LOOK_MS);
     return true;
 }
 
@@ -179,7 +195,9 @@ static int run(struct supervisor *s)
     if (hark_sup_agents_open(s)) (void)(s->takes_over ? hark_sup_take_over(s) : hark_sup_begin(s));
     bool left = s->deaths_due && s->phase == RUNNING;
     for (uint32_t i = 0; i < s->count; i++) left |= s->child[i].runs;
-    if (left) uv_run(&s->loop, UV_RUN_DEFAULT);
+    if (left && (s->host == NULL || hark_sup_turns_open(s))) uv_run(&s->loop, UV_RUN_DEFAULT);
+    hark_sup_turns_stop(s);
+    hark_sup_agents_heard(s);
     s->ended = hark_sup_now();
     hark_sup_close_recovery(s);
     hark_sup_input_stop(s);
@@ -188,6 +206,7 @@ static int run(struct supervisor *s)
     hark_sup_status_close(s);
     hark_sup_metrics_close(s);
     close_loop(s);
+    hark_sup_turns_free(s);
     if (s->phase == ENDING) return s->exit;
     if (s->signal) return 128 + s->signal;
     return s->output_failed ? 1 : 0;

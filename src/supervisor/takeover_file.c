@@ -235,6 +235,7 @@ static void put_all(const struct supervisor *s, FILE *f)
 
 static bool write_all(const struct supervisor *s)
 {
+    hark_sup_away(s);
     FILE *f = open_file(s, ".new", "w");
     bool ok = f != NULL;
     if (f) put_all(s, f);
@@ -242,6 +243,7 @@ static bool write_all(const struct supervisor *s)
     if (f) ok = fclose(f) == 0 && ok;
     ok = ok &&
          renameat(s->store_fd, HARK_AGENT_TAKEOVER ".new", s->store_fd, HARK_AGENT_TAKEOVER) == 0;
+    hark_sup_back(s);
     if (ok) return true;
     hark_sup_say("store %s: cannot write down which agents serve this run: %s; if hark run dies, "
                  "its processes are not taken over",
