@@ -218,7 +218,7 @@ holds 'h2 can not send: it is said' says 'rank [01] (host h[23]) has not reached
 wall_down h2 h3
 # Both wait in a send, for each other, and do not reach each other.
 rm -f "$shared"/go "$shared"/met.* out err
-on h1 env PLACE="$shared" "$hark" run -n 2 --hostfile "$shared/two" --launcher "$here/on.sh %h" --protocol none --store "$shared/two-store" \
+on h1 env PLACE="$shared" "$hark" run -n 2 --hostfile "$shared/two" --launcher "$here/on.sh %h" --protocol none --store "$shared/send-store" \
   --host-timeout 20s --stall-limit 6s -- "$obedient" 0:send=1.1 1:recv=0.1 1:send=0.2 0:recv=1.2 1:make=met \
   await=go pour=1000000000 >out 2>err </dev/null &
 run=$!
