@@ -26,6 +26,24 @@ static uint32_t stream_number(const struct child *c, int kind)
     return c->rank == HARK_RECOVERY ? HARK_OUTLET_NO_STREAM : c->rank * 2 + (uint32_t)kind;
 }
 
+/* What is lost now is in no checkpoint that is to come, so a job that can be resumed ends here. One
+ * that a signal ends anyway ends by that; one that is done stays done. */
+static void fail_output(struct supervisor *s, const char *why)
+{
+    const bool ends = s->o->store && s->phase == RUNNING && !s->signal;
+    if (s->output_failed) return;
+    s->output_failed = true;
+    hark_sup_say("cannot write the output of the program: %s%s", why,
+        ends ? "; the run ends here, and --resume goes on with the job" : "");
+    if (ends) hark_sup_end(s, 1);
+}
+
+/* Asked after a look at what waits: only then that was all. */
+static bool output_lost(const struct supervisor *s)
+{
+    return s->output_failed || hark_outlet_error(s->outlet[0]) || hark_outlet_error(s->outlet[1]);
+}
+
 /* Line by line, each behind its tag. */
 static bool put_lines(struct stream *x, const char *at, size_t length, uint64_t end)
 {
@@ -51,9 +69,7 @@ static void write_stream(void *self, const char *at, size_t length, uint64_t end
     const bool put = tagged ? put_lines(x, at, length, end)
                             : hark_outlet_put(s->outlet[x->kind], stream_number(x->child, x->kind),
                                   end, at, length);
-    if (put || s->output_failed) return;
-    s->output_failed = true;
-    hark_sup_say("cannot write the output of the program: no memory");
+    if (!put) fail_output(s, "no memory");
 }
 
 void hark_sup_output_prepare(struct child *c)
@@ -120,6 +136,7 @@ void hark_sup_say_shown(struct host *h, uint64_t least)
         struct child *c = &s->child[i];
         if (c->host != h || !c->runs || c->output[0].waiting) continue;
         const uint64_t at[2] = {written(c, 0), written(c, 1)};
+        if (output_lost(s)) break;
         if (at[0] - c->shown_said[0] < least && at[1] - c->shown_said[1] < least) continue;
         if (entries++ == 0) hark_control_begin(&m, HARK_A_SHOWN);
         hark_control_put32(&m, hark_sup_slot_number(c));
@@ -148,10 +165,7 @@ static void on_moved(uv_async_t *handle)
     struct supervisor *s = handle->data;
     int failed = hark_outlet_error(s->outlet[0]);
     if (failed == 0) failed = hark_outlet_error(s->outlet[1]);
-    if (failed && !s->output_failed) {
-        s->output_failed = true;
-        hark_sup_say("cannot write the output of the program: %s", strerror(failed));
-    }
+    if (failed) fail_output(s, strerror(failed));
     failed = hark_outlet_position_error(s->outlet[0]);
     if (failed && !s->positions_failed) {
         s->positions_failed = true;
@@ -194,7 +208,8 @@ void hark_sup_stable(struct child *c, uint64_t n)
     if (c->s->finish_waits) c->s->finish_due = true;
 }
 
-/* A job that is done is not resumed: what is not shown then is lost if we are killed. */
+/* A job that is done is not resumed: what is not shown then is lost if we are killed, or if it can
+ * not be written. */
 bool hark_sup_shown(struct supervisor *s)
 {
     bool gated = false;
@@ -209,7 +224,8 @@ bool hark_sup_shown(struct supervisor *s)
         }
         hark_sup_ask(c);
     }
-    return !gated && !hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1]);
+    return !gated && !hark_outlet_waiting(s->outlet[0]) && !hark_outlet_waiting(s->outlet[1]) &&
+           !output_lost(s);
 }
 
 /* ---- marks ----------------------------------------------------------------------------------- */
@@ -241,6 +257,7 @@ void hark_sup_marked(struct child *c)
     const bool reads = c->rank == 0 && c->s->input.source.is;
     /* Only a run that can be resumed needs to find it in an image: else we remember it. */
     for (int k = 0; k < 2 && c->s->o->store; k++) can = can && put_pending(c, k, &pending);
+    if (c->s->o->store && output_lost(c->s)) can = false;
     for (int k = 0; k < 2 && reads && !c->s->o->store; k++) hark_control_put32(&pending, 0);
     if (reads) hark_control_put64(&pending, hark_sup_input_position(c->s, c->ahead));
     can = can && !pending.bad;

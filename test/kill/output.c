@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,6 +336,52 @@ static void the_reader_goes_away(void **state)
     assert_string_equal(r->err, "hark: cannot write the output of the program: Broken pipe\n");
 }
 
+static int start_at_socket(struct run *r, const char *const argv[])
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    struct piped x = {argv, 1, ends[1]};
+    run_start_main(r, start_piped, &x);
+    close(ends[1]);
+    return ends[0];
+}
+
+/* With a store a run ends when its output can not be written any more, again and again, and is
+ * resumed: what was written in all runs is what one run shows. */
+static void lost_output_ends_a_run(void **state)
+{
+    struct run *r = *state;
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"},
+                             *const clusters[] = {"2", "2", "2", "1"};
+    char *text = malloc(MOST), store[600];
+    assert_non_null(text);
+    for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
+        snprintf(store, sizeof store, "%s/store-%zu", r->place, p);
+        const char *const argv[] = {HARK_COMMAND, "run", "-n", "4", "--clusters", clusters[p],
+            "--protocol", protocols[p], "--interval", "1ms", "--store", store, "--resume", "--",
+            HARK_LAP, "12", "1:2:lines=20000", "3:6:lines=20000", "1:11:lines=9", NULL};
+        size_t length = 0;
+        int ends = 0;
+        for (size_t until = 30;; until += 500000, ends++) {
+            int out = start_at_socket(r, argv);
+            ssize_t n = 1;
+            while (length < until && (n = read(out, text + length, until - length)) > 0)
+                length += (size_t)n;
+            (void)shutdown(out, SHUT_RD); /* what was written before can still be read */
+            length = read_rest(out, text, length);
+            run_end(r);
+            if (n <= 0) break;
+            assert_int_equal(r->status, 1);
+            run_expect_err(r, "hark: cannot write the output of the program: Broken pipe; the run "
+                              "ends here, and --resume goes on with the job\n");
+        }
+        if (r->status) fail_msg("%s", r->err);
+        assert_true(ends > 3);
+        expect_lines(text, 12, (const int[4]){0, 20009, 0, 20000}, &(struct cuts){.count = 0});
+    }
+    free(text);
+}
+
 /* The supervisor is killed at some byte of the output, again and again, and resumed: what all runs
  * showed, one behind the other, is what one run shows. */
 static void killed_and_resumed(void **state)
@@ -439,8 +486,9 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, run_setup, run_teardown)
     const struct CMUnitTest tests[] = {TEST(a_reader_who_does_not_read), TEST(memory_is_bounded),
         TEST(a_signal_and_nobody_reads), TEST(a_signal_when_only_output_is_left),
-        TEST(an_early_end_waits_for_readers), TEST(the_reader_goes_away), TEST(killed_and_resumed),
-        TEST(what_is_shown_was), TEST(what_is_stable_is_shown)};
+        TEST(an_early_end_waits_for_readers), TEST(the_reader_goes_away),
+        TEST(lost_output_ends_a_run), TEST(killed_and_resumed), TEST(what_is_shown_was),
+        TEST(what_is_stable_is_shown)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
