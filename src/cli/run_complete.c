@@ -205,17 +205,24 @@ static int transport_options(struct run_arguments *a)
     return status || why == NULL ? status : bad("--option: %s", why);
 }
 
-/* The file is tried at once: better now than at the end of a long run. */
+/* What is written at the end is tried at once: better now than at the end of a long run. */
+static int outputs(const struct run_arguments *a)
+{
+    const struct hark_cli_file files[] = {{"--trace", a->o.trace}, {"--json", a->o.json},
+        {"--record", a->o.record}, {"--write-matrix", a->advice.matrix}, {NULL, NULL}};
+    const char *const read[] = {a->hosts.file, a->clusters, "/dev/stdin"};
+    int status = hark_cli_writable("run", files);
+    for (size_t i = 0; i < HARK_COUNT(read) && status == 0; i++)
+        status = hark_cli_apart("run", files, read[i]);
+    return status;
+}
+
 static int advise(struct run_arguments *a)
 {
     const bool found = a->clusters && strcmp(a->clusters, "auto") == 0;
     if (found && hark_service_by_cluster(a->o.protocol)) a->advice.used = &a->o.clusters;
     const bool regroups = a->o.core.asks & HARK_ASKS_RECLUSTER;
     a->advice.store = a->o.store;
-    const struct hark_cli_file files[] = {{"--write-matrix", a->advice.matrix}, {NULL, NULL}};
-    if (hark_cli_writable("run", files) || hark_cli_apart("run", files, a->hosts.file) ||
-        hark_cli_apart("run", files, a->clusters))
-        return 2;
     a->o.traffic =
         a->o.ranks <= TRAFFIC_MAX && (a->advice.used || a->advice.matrix || a->o.json || regroups);
     a->o.better = hark_cli_better;
@@ -310,6 +317,7 @@ int run_complete(struct run_arguments *a)
     if (status == 0 && a->o.encrypts) status = encryption(a);
     if (status == 0) status = clusters(a);
     if (status == 0) status = kills(a);
+    if (status == 0) status = outputs(a);
     if (status == 0) status = advise(a);
     if (status == 0) status = hark_cli_journal_library(a->o.journal, &a->preload);
     a->o.preload = a->preload;

@@ -253,20 +253,6 @@ static int make_board(struct supervisor *s)
     return 0;
 }
 
-/* Better now than at the end of a long run. What is there stays until then, what is not is not
- * there yet. */
-static int check_writable(const char *what, const char *path)
-{
-    if (path == NULL) return 0;
-    int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    int fd = made >= 0 || errno != EEXIST ? made : open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 && errno != ENXIO)
-        return bad(what, path, strerror(errno)); /* ENXIO: a FIFO that nobody reads yet */
-    if (made >= 0) (void)unlink(path);
-    if (fd >= 0) close(fd);
-    return 0;
-}
-
 /* Each job has a directory of its own in it, which can be removed with all that is there. */
 static int open_spill(struct supervisor *s)
 {
@@ -405,10 +391,7 @@ int hark_sup_close_recording(struct supervisor *s)
 
 int hark_sup_job_open(struct supervisor *s)
 {
-    int status = check_writable("--trace:", s->o->trace);
-    if (status == 0) status = check_writable("--json:", s->o->json);
-    if (status == 0) status = check_writable("--record:", s->o->record);
-    if (status == 0) status = find_trace(s);
+    int status = find_trace(s);
     if (status == 0) status = name_job(s);
     if (status == 0 && s->o->store) status = take_store(s);
     if (status == 0) status = open_spill(s);

@@ -166,6 +166,17 @@ for option in --json --csv --plot --write-matrix --write-messages; do
 done
 apart 'compare: --json w.hark: expected another file than w.hark, which is read' compare w.hark t.trace --json w.hark
 apart 'run: --write-matrix clusters: expected another file than clusters, which is read' run -n 400 --protocol hydee --clusters clusters --write-matrix clusters -- true
+echo 'node[1-4]' >hosts
+for option in --trace --json --record --write-matrix; do
+  apart "run: $option hosts: expected another file than hosts, which is read" run -n 4 --host-store "$work/here" --hostfile hosts $option hosts -- true
+  apart "run: $option clusters: expected another file than clusters, which is read" run -n 400 --clusters clusters $option clusters -- true
+  "$hark" run -n 2 $option w.hark -- true <w.hark >out 2>&1
+  is "run: standard input as $option" "2 hark run: $option w.hark: expected another file than /dev/stdin, which is read" "$? $(cat out)"
+done
+apart 'run: --json w.hark: expected another file than that of --trace' run -n 2 --json w.hark --trace w.hark -- true
+apart 'run: --record w.hark: expected another file than that of --json' run -n 2 --json w.hark --record w.hark -- true
+apart 'run: --write-matrix w.hark: expected another file than that of --record' run -n 2 --write-matrix w.hark --record w.hark -- true
+is 'what was in them' '0-399 node[1-4]' "$(cat clusters) $(cat hosts)"
 "$hark" check --json w.hark - <w.hark >out 2>&1
 is 'standard input' '2 hark check: --json w.hark: expected another file than /dev/stdin, which is read' "$? $(cat out)"
 echo before | tee ring >4

@@ -97,7 +97,7 @@ bad_run '--record cannot be used with --resume: the job would be recorded from i
 bad_run '--steady needs --record FILE: its clocks are of use to compare runs only' --steady
 bad_run '--steady cannot be used with --journal none: the readings that --journal lists are steady' --steady --record x --journal none
 timeout 60 "$hark" run -n 3 --record missing/x -- "$program" >out 2>err
-is 'no such directory' '2 hark: --record: missing/x: No such file or directory' "$? $(cat err)"
+is 'no such directory' '2 hark run: --record missing/x: No such file or directory' "$? $(cat err)"
 
 # Damaged ones are refused, or are other recordings; nothing worse.
 size=$(stat -c %s same)

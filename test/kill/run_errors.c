@@ -230,10 +230,10 @@ static void files(void **state)
     struct run *r = *state;
     char path[600];
     put(r, "file", "");
-    EXPECT("hark: --trace: @/no/trace: No such file or directory", "run", "--trace", "@/no/trace",
+    EXPECT("hark run: --trace @/no/trace: No such file or directory", "run", "--trace",
+        "@/no/trace", "--", "true");
+    EXPECT("hark run: --json @/no/json: No such file or directory", "run", "--json", "@/no/json",
         "--", "true");
-    EXPECT("hark: --json: @/no/json: No such file or directory", "run", "--json", "@/no/json", "--",
-        "true");
     EXPECT("hark: spill directory @/no/spill: No such file or directory", "run", "--log-limit",
         "1M", "--spill", "@/no/spill", "--", "true");
     EXPECT("hark: spill directory @/file: is no directory", "run", "--log-limit", "1M", "--spill",
