@@ -254,6 +254,20 @@ static int make_core(struct hark_keeper *k, char error[HARK_KEEPER_ERROR])
     return k->back && k->of ? HARK_KEEPER_OK : HARK_KEEPER_EMEMORY;
 }
 
+int hark_keeper_begin_anew(struct hark_keeper *k)
+{
+    int status;
+    struct hark *core = new_core(k, &status);
+    if (core == NULL) {
+        snprintf(k->error, sizeof k->error, "%s", no_memory);
+        return status;
+    }
+    free(k->core);
+    k->core = core;
+    k->resumed = false;
+    return HARK_KEEPER_OK;
+}
+
 int hark_keeper_return(struct hark_keeper *k, struct hark_store *from, uint64_t id, bool recovery)
 {
     struct hark *present = k->core;

@@ -70,7 +70,10 @@ const uint32_t *hark_keeper_next(struct hark_keeper *k);
 int hark_keeper_choose(struct hark_keeper *k, const uint8_t *dead, bool recovery);
 /* The same after hark_keeper_resumed(): nobody lives. */
 int hark_keeper_resume(struct hark_keeper *k, bool recovery);
-/* Makes that durable. HARK_KEEPER_OK, or HARK_KEEPER_EDURABLE: it holds, but only in memory. */
+/* Instead, after hark_keeper_resumed(): forgets what `record` held, and all begin as in a new job.
+ * HARK_KEEPER_OK, HARK_KEEPER_EMEMORY. */
+int hark_keeper_begin_anew(struct hark_keeper *k);
+/* Makes a choice durable. HARK_KEEPER_OK, or HARK_KEEPER_EDURABLE: it holds, but only in memory. */
 int hark_keeper_commit(struct hark_keeper *k);
 /* By the last change: back[r] != 0 for each rank that went back with it; of HARK_FACT_LINE those of
  * the facts before it too. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hark/registry.h"
+
 const char *hark_sup_back_to(const struct child *c, char text[64])
 {
     if (c->checkpoint) snprintf(text, 64, "checkpoint %llu", (unsigned long long)c->checkpoint);
@@ -248,9 +250,25 @@ static bool resume(struct supervisor *s)
     return ok;
 }
 
+/* Nobody can go back: what the run before has noted is of no use, and its processes are gone. */
+static bool begin_anew(struct supervisor *s)
+{
+    if (hark_keeper_begin_anew(s->keeper) != HARK_KEEPER_OK) {
+        hark_sup_no_memory(s, "a job");
+        return false;
+    }
+    hark_sup_say("protocol %s takes no checkpoints: the job begins again", s->o->protocol->name);
+    return true;
+}
+
+static bool resume_or_begin_anew(struct supervisor *s)
+{
+    return hark_service_survives(s->o->protocol) ? resume(s) : begin_anew(s);
+}
+
 bool hark_sup_begin(struct supervisor *s)
 {
-    if (hark_keeper_resumed(s->keeper) && !resume(s)) return false;
+    if (hark_keeper_resumed(s->keeper) && !resume_or_begin_anew(s)) return false;
     for (uint32_t i = 0; i < s->count; i++) {
         struct child *c = &s->child[i];
         hark_sup_incarnate(c);

@@ -351,8 +351,8 @@ static int start_at_socket(struct run *r, const char *const argv[])
 static void lost_output_ends_a_run(void **state)
 {
     struct run *r = *state;
-    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team"},
-                             *const clusters[] = {"2", "2", "2", "1"};
+    static const char *const protocols[] = {"coordinated", "hydee", "scmel", "team", "none"},
+                             *const clusters[] = {"2", "2", "2", "1", "2"};
     char *text = malloc(MOST), store[600];
     assert_non_null(text);
     for (size_t p = 0; p < sizeof protocols / sizeof *protocols; p++) {
@@ -376,6 +376,8 @@ static void lost_output_ends_a_run(void **state)
                               "ends here, and --resume goes on with the job\n");
         }
         if (r->status) fail_msg("%s", r->err);
+        if (strcmp(protocols[p], "none") == 0)
+            run_expect_err(r, "hark: protocol none takes no checkpoints: the job begins again\n");
         assert_true(ends > 3);
         expect_lines(text, 12, (const int[4]){0, 20009, 0, 20000}, &(struct cuts){.count = 0});
     }
