@@ -60,6 +60,7 @@
  *       address.c        where metrics can be asked for
  *       holders.c        which hosts are to hold an image
  *       code_sets.c      which hosts are together in a code
+ *       store_file.c     small files in a store
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H

@@ -11,6 +11,7 @@
 #include "hark/registry.h"
 #include "../store/lock.h"
 #include "keeper_internal.h"
+#include "store_file.h"
 
 char *hark_inventory_value(const struct hark_inventory *v, const char *name)
 {
@@ -25,10 +26,7 @@ char *hark_inventory_value(const struct hark_inventory *v, const char *name)
 /* A run holds an exclusive lock as long as it lasts. */
 static bool is_in_use(const char *path)
 {
-    char *file = NULL;
-    if (asprintf(&file, "%s/" HARK_STORE_LOCK, path) < 0) return false;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    free(file);
+    int fd = hark_sup_store_file(path, HARK_STORE_LOCK, O_RDONLY);
     if (fd < 0) return false;
     bool free_now = flock(fd, LOCK_SH | LOCK_NB) == 0;
     close(fd);
@@ -109,11 +107,11 @@ enum { NAMED_MOST = 8 }; /* of hosts; there may be thousands */
  */
 static void read_hosts(struct hark_inventory *v, const char *path)
 {
-    char file[4200], *line = NULL;
+    char *line = NULL;
     size_t room = 0, length = 0;
     uint32_t count = 0;
-    snprintf(file, sizeof file, "%.4096s/missed", path);
-    FILE *f = fopen(file, "re"), *names = f ? open_memstream(&v->hosts, &length) : NULL;
+    FILE *f = hark_sup_store_stream(path, "missed", "r"),
+         *names = f ? open_memstream(&v->hosts, &length) : NULL;
     while (names && getline(&line, &room, f) >= 0) {
         line[strcspn(line, "\n")] = 0;
         if (strncmp(line, "images ", 7) == 0 && !v->host_store) v->host_store = strdup(line + 7);

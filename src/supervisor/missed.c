@@ -23,6 +23,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store_file.h"
+
 struct known {
     char name[HARK_HOST_NAME];
     const struct host *host; /* of this run; NULL: it is not used */
@@ -90,10 +92,9 @@ static bool read_line(const struct supervisor *s, struct hark_missed *m, const c
 
 static bool read_all(const struct supervisor *s, struct hark_missed *m)
 {
-    char path[4096], line[4096];
+    char line[4096];
     bool ok = true;
-    snprintf(path, sizeof path, "%s/missed", s->store_path);
-    FILE *f = fopen(path, "re");
+    FILE *f = hark_sup_store_stream(s->store_path, "missed", "r");
     if (f == NULL) return errno == ENOENT;
     while (ok && fgets(line, sizeof line, f)) ok = read_line(s, m, line);
     ok = ok && !ferror(f);
@@ -121,7 +122,7 @@ static bool write_all(const struct supervisor *s)
     snprintf(path, sizeof path, "%s/missed", s->store_path);
     snprintf(made, sizeof made, "%s.new", path);
     hark_sup_away(s);
-    FILE *f = fopen(made, "we");
+    FILE *f = hark_sup_store_stream(s->store_path, "missed.new", "w");
     bool ok = f != NULL;
     if (f) put_all(s, f);
     ok = ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
@@ -152,7 +153,7 @@ static void keep(struct supervisor *s)
     hark_sup_say(
         "store %s: cannot write down which hosts are away: %s; do not use their disks when "
         "the job is resumed",
-        s->store_path, strerror(errno));
+        s->store_path, hark_sup_store_file_why(errno));
 }
 
 /* ---- what it is for -------------------------------------------------------------------------- */
@@ -173,9 +174,10 @@ int hark_sup_missed_open(struct supervisor *s)
     errno = ENOMEM;
     s->missed = calloc(1, sizeof *s->missed);
     if (s->missed && read_all(s, s->missed)) return lacks_hosts(s) ? 2 : 0;
-    hark_sup_say(
-        "store %s: cannot read which hosts have been away: %s", s->o->store, strerror(errno));
-    return 1;
+    const int why = errno;
+    hark_sup_say("store %s: missed: %s; it says which hosts have been away", s->o->store,
+        hark_sup_store_file_why(why));
+    return why == ENOMEM ? 1 : 2;
 }
 
 bool hark_sup_missed_begin(struct supervisor *s)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "../store/lock.h"
+#include "store_file.h"
 
 #define LOCK_MS    3000 /* so long the janitor of a killed run may hold its store */
 #define LOOK_MS    50   /* a lock can not be waited for with a limit */
@@ -21,19 +22,9 @@
 #define FILE_NAME  "runs"
 #define WHO        100
 
-static int open_in(const struct supervisor *s, const char *name, int flags)
-{
-    char *path = NULL;
-    if (asprintf(&path, "%s/%s", s->store_path, name) < 0) return -1;
-    const int fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600), why = errno;
-    free(path);
-    errno = why;
-    return fd;
-}
-
 static bool who_runs(const struct supervisor *s, char who[WHO])
 {
-    const int fd = open_in(s, FILE_NAME, O_RDONLY);
+    const int fd = hark_sup_store_file(s->store_path, FILE_NAME, O_RDONLY);
     const ssize_t n = fd >= 0 ? read(fd, who, WHO - 1) : -1;
     if (fd >= 0) close(fd);
     who[n > 0 ? n : 0] = 0;
@@ -64,9 +55,13 @@ int hark_sup_lock_store(struct supervisor *s)
     if (root < 0) return no_lock(s, strerror(errno));
     const bool foreign = is_foreign(root);
     close(root);
-    if (foreign) return 0;                                   /* and is refused when it is opened */
-    s->lock = open_in(s, HARK_STORE_LOCK, O_RDWR | O_CREAT); /* NFS locks what may be written */
-    if (s->lock < 0) return no_lock(s, strerror(errno));
+    if (foreign) return 0; /* and is refused when it is opened */
+    /* NFS locks what may be written */
+    s->lock = hark_sup_store_file(s->store_path, HARK_STORE_LOCK, O_RDWR | O_CREAT);
+    if (s->lock < 0) {
+        snprintf(text, sizeof text, HARK_STORE_LOCK ": %s", hark_sup_store_file_why(errno));
+        return no_lock(s, text);
+    }
     for (int waited = 0; flock(s->lock, LOCK_EX | LOCK_NB) < 0; waited += LOOK_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR) return no_lock(s, strerror(errno));
         const bool long_enough = waited >= LOCK_MS, known = who_runs(s, who) && who[0];
@@ -93,14 +88,13 @@ int hark_sup_one_run_begins(struct supervisor *s)
     if (s->o->store == NULL) return 0;
     (void)gethostname(host, sizeof host - 1);
     snprintf(text, sizeof text, "process %" PRId64 " on host %s\n", (int64_t)getpid(), host);
-    const int fd =
-        openat(s->store_fd, FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    const int fd = hark_sup_store_file(s->store_path, FILE_NAME, O_WRONLY | O_CREAT | O_TRUNC);
     const bool written = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
     const int why = errno;
     if (fd >= 0) close(fd);
     s->one_run = fd >= 0;
     if (written) return 0;
-    hark_sup_say("store %s: " FILE_NAME ": %s", s->o->store, strerror(why));
+    hark_sup_say("store %s: " FILE_NAME ": %s", s->o->store, hark_sup_store_file_why(why));
     return 2;
 }
 

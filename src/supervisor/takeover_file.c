@@ -25,6 +25,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store_file.h"
+
 #define DIGEST 16u
 #define RUNS   200u /* more do not take over: rounds of copies have an end */
 
@@ -122,19 +124,6 @@ static bool read_line(struct supervisor *s, char *line)
     return true;
 }
 
-static FILE *open_file(const struct supervisor *s, const char *suffix, const char *mode)
-{
-    char path[4096];
-    snprintf(path, sizeof path, "%s/" HARK_AGENT_TAKEOVER "%s", s->store_path, suffix);
-    const int fd = open(path,
-        mode[0] == 'r' ? O_RDONLY | O_CLOEXEC | O_NOFOLLOW
-                       : O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-        0600);
-    FILE *f = fd >= 0 ? fdopen(fd, mode) : NULL;
-    if (f == NULL && fd >= 0) close(fd);
-    return f;
-}
-
 /* Processes know the hosts by their numbers. */
 static bool same_hosts(const struct supervisor *s)
 {
@@ -151,7 +140,9 @@ bool hark_sup_takeover_open(struct supervisor *s)
     size_t room = 0;
     if (s->o->store == NULL) return true;
     s->takeover = calloc(1, sizeof *s->takeover);
-    FILE *f = s->takeover && s->belongs ? open_file(s, "", "r") : NULL;
+    FILE *f = s->takeover && s->belongs
+                  ? hark_sup_store_stream(s->store_path, HARK_AGENT_TAKEOVER, "r")
+                  : NULL;
     bool ok = s->takeover != NULL;
     while (f && ok && getline(&line, &room, f) > 0) ok = read_line(s, line);
     if (line) sodium_memzero(line, room);
@@ -236,7 +227,7 @@ static void put_all(const struct supervisor *s, FILE *f)
 static bool write_all(const struct supervisor *s)
 {
     hark_sup_away(s);
-    FILE *f = open_file(s, ".new", "w");
+    FILE *f = hark_sup_store_stream(s->store_path, HARK_AGENT_TAKEOVER ".new", "w");
     bool ok = f != NULL;
     if (f) put_all(s, f);
     ok = ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
