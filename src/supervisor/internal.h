@@ -44,6 +44,7 @@
  *       source.c         standard input, and what was read of it
  *       missed.c         what one run must know of the one before
  *       one_run.c        a job has one run at a time, and others that wait
+ *       afterwards.c     a job that is done and has failed after that
  *       codes.c          codes over sets of hosts: what they protect
  *       aside.c          a store that a turn waits for
  *    3  alive.c          does a process live? And signals to it
@@ -316,6 +317,7 @@ struct supervisor {
     bool stall_said;      /* who waits where, since nothing moves */
     uint32_t apart_said;  /* how often it was said who does not reach whom */
     bool finished_before; /* the store is of a job that has finished: there is nothing to do */
+    bool done;            /* the store says that the job has finished in this run */
 };
 
 /* The failure service, for what hark/service.h tells of it. */
@@ -420,6 +422,12 @@ bool hark_sup_left(const struct child *c);    /* it has closed its control socke
 void hark_sup_signal(const struct child *c, int number, bool group);
 /* To its program, if that handles it; true then. */
 bool hark_sup_pass(const struct child *c, int number);
+
+/* afterwards.c */
+void hark_sup_afterwards_begin(struct supervisor *s); /* nothing is known yet */
+/* The store says that the job is done, and now it ends with that status, of its own. */
+void hark_sup_afterwards_failed(struct supervisor *s, int status);
+int hark_sup_afterwards(const struct supervisor *s); /* what an earlier run has said; 0: nothing */
 
 /* streams.c */
 int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit

@@ -159,6 +159,16 @@ static void lost(void *self, uint32_t rank, const char *why)
         hark_sup_name(&s->child[rank], name), why);
 }
 
+static int say_finished(const struct supervisor *s)
+{
+    const int status = hark_sup_afterwards(s);
+    char with[64] = "";
+    if (status) snprintf(with, sizeof with, ", and ended with status %d after that", status);
+    hark_sup_say("store %s: the job in it has finished already%s; there is nothing to do",
+        s->o->store, with);
+    return status;
+}
+
 static int open_service(struct supervisor *s)
 {
     char error[HARK_KEEPER_ERROR];
@@ -184,10 +194,7 @@ static int open_service(struct supervisor *s)
         return s->o->store ? 2 : 1;
     }
     s->finished_before = hark_service_finished(core_of(s));
-    if (s->finished_before)
-        hark_sup_say(
-            "store %s: the job in it has finished already; there is nothing to do", s->o->store);
-    return 0;
+    return s->finished_before ? say_finished(s) : 0;
 }
 
 /* ---- directory, board, files ----------------------------------------------------------------- */
@@ -419,6 +426,7 @@ int hark_sup_job_open(struct supervisor *s)
         return 1;
     }
     status = hark_sup_one_run_begins(s);
+    if (status == 0) hark_sup_afterwards_begin(s);
     if (status == 0) status = hark_sup_output_open(s, s->belongs);
     if (status == 0) status = hark_sup_input_open(s);
     if (status == 0) status = make_board(s);

@@ -37,6 +37,20 @@ static void hear(struct supervisor *s)
     }
 }
 
+/* After a signal processes may have left before their work was done: the job is not, and can be
+ * resumed. */
+static void note_end(struct supervisor *s)
+{
+    hark_sup_look_for_store(s);
+    if (s->signal) return;
+    s->done = hark_keeper_finish(s->keeper) >= 0;
+    s->troubles += !s->done;
+    if (s->done || s->o->store == NULL || s->store_gone) return;
+    hark_sup_say("%s; the job is done, but its store does not say so: with --resume it would be "
+                 "done again, from its last checkpoint on",
+        hark_keeper_error(s->keeper));
+}
+
 /* If all processes have finished, and nothing can take that back: the job is done, and they are
  * told. */
 static void finish_if_done(struct supervisor *s)
@@ -46,13 +60,9 @@ static void finish_if_done(struct supervisor *s)
     for (uint32_t i = 0; i < s->o->ranks; i++)
         if (!s->child[i].finished || s->child[i].goes_back || hark_sup_is_dead(&s->child[i]))
             return;
-    /* After a signal they may have left before their work was done: the job is not, and can be
-     * resumed. */
     s->finish_waits = s->o->store && !s->signal && !hark_sup_shown(s);
     if (s->finish_waits) return;
-    hark_sup_look_for_store(s);
-    if (!s->signal && hark_keeper_finish(s->keeper) < 0)
-        hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    note_end(s);
     s->phase = FINISHING;
     HARK_POINT("finished", HARK_TRACE_SUPERVISOR);
     hark_sup_tell_all(s, HARK_C_ALL_DONE);
@@ -181,6 +191,13 @@ static void free_children(struct supervisor *s)
     s->child = NULL;
 }
 
+static int status_of(const struct supervisor *s)
+{
+    if (s->phase == ENDING) return s->exit;
+    if (s->signal) return 128 + s->signal;
+    return s->output_failed ? 1 : 0;
+}
+
 static int run(struct supervisor *s)
 {
     if (!open_loop(s)) return 1;
@@ -207,9 +224,9 @@ static int run(struct supervisor *s)
     hark_sup_metrics_close(s);
     close_loop(s);
     hark_sup_turns_free(s);
-    if (s->phase == ENDING) return s->exit;
-    if (s->signal) return 128 + s->signal;
-    return s->output_failed ? 1 : 0;
+    const int status = status_of(s);
+    if (s->done && status && !s->signal) hark_sup_afterwards_failed(s, status);
+    return status;
 }
 
 /* Who asked for a kill is not to believe that it was survived. */

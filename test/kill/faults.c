@@ -142,6 +142,13 @@ static void run_where_it_is_full(struct run *r, const char *const words[])
     if (r->status == 77) skip();
 }
 
+/* The end of the job may find room, or not, which is said. */
+static size_t lines_before_the_end(const struct run *r)
+{
+    const bool said = strstr(r->err, "; the job is done, but its store does not say so: ") != NULL;
+    return lines_of(r->err) - said;
+}
+
 /* ENOSPC from a tmpfs of 700 KiB that only this run sees: the first images fit, then somebody takes
  * the rest. */
 static void a_full_store(void **state)
@@ -158,7 +165,7 @@ static void a_full_store(void **state)
             r, ": No space left on device; the run goes on with the checkpoints that it has\n");
         run_expect_err(r, "hark: rank 1 died (SIGKILL) after 14 deliveries; ");
         assert_true(went_back_to(r) > 0);
-        if (lines_of(r->err) != 3) fail_msg("%s: more is said:\n%s", protocols[p], r->err);
+        if (lines_before_the_end(r) != 3) fail_msg("%s: more is said:\n%s", protocols[p], r->err);
         assert_true(figure(r, "troubles") > 4);
     }
 }
@@ -174,7 +181,7 @@ static void a_full_store_and_nothing_to_go_back_to(void **state)
                                          */
         expect_answer(r, 9);
         run_expect_err(r, " to the beginning\n");
-        assert_int_equal(lines_of(r->err), 3);
+        assert_int_equal(lines_before_the_end(r), 3);
     }
 }
 
@@ -191,7 +198,7 @@ static void a_store_that_is_full_now_and_then(void **state)
         assert_int_equal(r->status, 0);
         expect_answer(r, 40);
         run_expect_err(r, ": No space left on device; ");
-        if (lines_of(r->err) != 1) fail_msg("%s: more is said:\n%s", protocols[p], r->err);
+        if (lines_before_the_end(r) != 1) fail_msg("%s: more is said:\n%s", protocols[p], r->err);
     }
 }
 

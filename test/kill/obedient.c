@@ -21,6 +21,7 @@
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
  *   pour=BYTES         sends so many to the next process in messages of 1000, which takes none
  *   print=TEXT close=DESCRIPTOR exit=STATUS abort=STATUS die=SIGNAL system=COMMAND
+ *   status=STATUS      exits with it, behind hark_finalize
  *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init;
  *                                                     DESCRIPTORS such as 02
  *   expect-closed=DESCRIPTORS  exits with 93 if one of them is open
@@ -40,6 +41,7 @@
 
 static char place[600];
 static int rank = -1;
+static int last_status;
 static volatile sig_atomic_t caught;
 static long state[2]; /* rounds, and the sum of what they reduced */
 
@@ -185,6 +187,7 @@ static void obey(const char *word, const char *value)
         for (; *value; value++)
             if (fcntl(*value - '0', F_GETFD) >= 0) _exit(93);
     } else if (strcmp(word, "exit") == 0) exit(atoi(value));
+    else if (strcmp(word, "status") == 0) last_status = atoi(value);
     else if (strcmp(word, "abort") == 0) hark_process_abort(atoi(value));
     else if (strcmp(word, "die") == 0) kill(getpid(), atoi(value));
     else if (sscanf(value, "%d.%d", &from, &tag) == 2) message(word, from, tag);
@@ -214,5 +217,5 @@ int main(int count, char **argument)
     }
     fflush(NULL);
     check(hark_finalize(), "hark_finalize");
-    return 0;
+    return last_status;
 }

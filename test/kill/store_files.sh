@@ -24,5 +24,24 @@ for file in runs missed lock; do
   rm st/$file
   [ ! -e kept ] || mv kept st/$file
 done
-expect 0 '^hark: the job goes on from checkpoint ' "${job[@]}" steps-until=go
+expect 0 '^hark: the job goes on from ' "${job[@]}" steps-until=go
+
+# A job that fails when it is done: also for a run that resumes it.
+expect 0 'the job in it has finished already; there is nothing to do' "${job[@]}" steps-until=go
+rm -rf st
+for round in 1 2; do
+  "$hark" run --store st --resume -n 2 -- "$obedient" steps=3 status=5 >out 2>&1 </dev/null
+  is "a job that fails after its end, run $round" 1 $?
+done
+is 'why' 'hark: store st: the job in it has finished already, and ended with status 1 after that; there is nothing to do' "$(cat out)"
+
+# The end of a job that can not be written down.
+rm -rf st up.0 up.1 go
+"$hark" run --store st -n 2 -- "$obedient" make=up await=go >out 2>&1 </dev/null & run=$!
+wait_until is_there up.0
+wait_until is_there up.1
+rm -r st/service/r0; echo >st/service/r0
+touch go
+wait $run; is 'the end can not be written down' 0 $?
+holds 'it is said' grep -q '^hark: .*: Not a directory; the job is done, but its store does not say so: with --resume it would be done again' out
 finish
