@@ -90,6 +90,7 @@ void hark_sup_missed_settle(struct supervisor *s);
 /* Of the run before, which has died: its processes may live so long; 0: it has ended them. */
 void hark_sup_missed_over(struct supervisor *s); /* that time is over */
 uint64_t hark_sup_missed_lease(const struct supervisor *s);
+bool hark_sup_missed_images(const struct supervisor *s); /* has a run kept images on hosts? */
 void hark_sup_missed_end(struct supervisor *s, bool all_ended); /* of its processes on hosts */
 void hark_sup_missed_close(struct supervisor *s);
 

@@ -92,10 +92,8 @@ static void open_service(struct hark_inventory *v, char error[HARK_KEEPER_ERROR]
             .lost = lost,
             .self = v};
         v->fell_back = calloc(v->ranks, 1);
-        if (hark_keeper_open(&v->keeper, &config, error) == HARK_KEEPER_OK) {
+        if (hark_keeper_open(&v->keeper, &config, error) == HARK_KEEPER_OK)
             v->finished = hark_service_finished(hark_keeper_core(v->keeper));
-            error[0] = 0;
-        }
     }
     free(protocol);
     free(clusters);

@@ -159,6 +159,21 @@ static void lost(void *self, uint32_t rank, const char *why)
         hark_sup_name(&s->child[rank], name), why);
 }
 
+/* The record is written before the first image. To begin anew would be to write over these. */
+static bool lacks_record(const struct supervisor *s)
+{
+    uint64_t id;
+    bool images = hark_sup_missed_images(s); /* on hosts */
+    if (!s->belongs || s->record->ops->list(s->record, 0, &id, 1) != 0) return false;
+    for (uint32_t r = 0; r < s->o->ranks && !images; r++)
+        images = s->images->ops->list(s->images, r, &id, 1) > 0;
+    if (images)
+        hark_sup_say("store %s: there are checkpoints, and no record of the job (service/r0), "
+                     "without which it can not go on; expected both, or a new store",
+            s->o->store);
+    return images;
+}
+
 static int say_finished(const struct supervisor *s)
 {
     const int status = hark_sup_afterwards(s);
@@ -172,6 +187,7 @@ static int say_finished(const struct supervisor *s)
 static int open_service(struct supervisor *s)
 {
     char error[HARK_KEEPER_ERROR];
+    if (lacks_record(s)) return 2;
     char *who = identity(s);
     if (who == NULL) {
         hark_sup_say("no memory for a job");
@@ -193,6 +209,7 @@ static int open_service(struct supervisor *s)
         hark_sup_say("%s%s%s", s->o->store ? s->o->store : "", s->o->store ? ": " : "", error);
         return s->o->store ? 2 : 1;
     }
+    if (error[0]) hark_sup_say("%s; the older record is used", error);
     s->finished_before = hark_service_finished(core_of(s));
     return s->finished_before ? say_finished(s) : 0;
 }

@@ -294,10 +294,10 @@ int hark_keeper_open(struct hark_keeper **out, const struct hark_keeper_config *
     if (k == NULL) return HARK_KEEPER_EMEMORY;
     k->config = *config;
     int status = make_core(k, error);
-    if (status == HARK_KEEPER_OK && config->record) {
-        status = hark_keeper_read(k);
+    if (status == HARK_KEEPER_OK) {
+        if (config->record) status = hark_keeper_read(k);
         if (status == HARK_KEEPER_OK && !k->resumed) status = hark_keeper_write(k);
-        if (status < 0) snprintf(error, HARK_KEEPER_ERROR, "%s", k->error);
+        snprintf(error, HARK_KEEPER_ERROR, "%s", k->error);
     }
     if (status < 0) hark_keeper_close(k);
     else *out = k;

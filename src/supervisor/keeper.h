@@ -46,7 +46,8 @@ struct hark_keeper_config {
 struct hark_keeper;
 
 /* Makes one. If `record` holds a record already it goes on from there (then hark_keeper_resumed()
- * is true). The config is copied, not what it points to. On failure *k is NULL and the reason is in
+ * is true); if that is not the newest one, error says what is wrong with the newest, else it is
+ * empty. The config is copied, not what it points to. On failure *k is NULL and the reason is in
  * error, one line: HARK_KEEPER_EDURABLE, HARK_KEEPER_EINVAL (of another job), HARK_KEEPER_EMEMORY.
  */
 int hark_keeper_open(

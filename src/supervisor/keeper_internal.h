@@ -24,8 +24,9 @@ struct hark_keeper {
 uint64_t *hark_keeper_records(struct hark_store *store, uint32_t key, int *have);
 /* Writes the next record and forgets the last but one. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE. */
 int hark_keeper_write(struct hark_keeper *k);
-/* Takes the newest record that is whole, if there is any (k->resumed). HARK_KEEPER_OK,
- * HARK_KEEPER_EDURABLE, HARK_KEEPER_EINVAL, HARK_KEEPER_EMEMORY. */
+/* Takes the newest record that is whole, if there is any (k->resumed). HARK_KEEPER_OK, then
+ * k->error says what is wrong with the newest, if it is another one; HARK_KEEPER_EDURABLE,
+ * HARK_KEEPER_EINVAL, HARK_KEEPER_EMEMORY. */
 int hark_keeper_read(struct hark_keeper *k);
 /* Takes the record `id` under `key`: HARK_KEEPER_OK, HARK_KEEPER_EINVAL (of another job),
  * HARK_KEEPER_EDURABLE (damaged), HARK_KEEPER_EMEMORY. */

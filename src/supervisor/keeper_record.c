@@ -161,11 +161,15 @@ int hark_keeper_read(struct hark_keeper *k)
     uint64_t *id = hark_keeper_records(k->config.record, k->config.key, &have);
     if (have < 0) snprintf(k->error, sizeof k->error, "%s", k->config.record->error);
     if (have == 0) status = HARK_KEEPER_OK;
+    char newest[HARK_KEEPER_ERROR] = "";
     /* Those that are older could not be removed, and are of a long past. */
     for (int i = have; i > 0 && status == HARK_KEEPER_EDURABLE && id[i - 1] + 2 >= id[have - 1];
-         i--)
+         i--) {
+        if (i == have - 1) snprintf(newest, sizeof newest, "%s", k->error);
         status = hark_keeper_take(k, k->config.record, k->config.key, id[i - 1]);
+    }
     k->resumed = have > 0 && status == HARK_KEEPER_OK;
+    if (status == HARK_KEEPER_OK) snprintf(k->error, sizeof k->error, "%s", newest);
     if (k->resumed) k->record = id[have - 1]; /* a damaged newer one keeps its number */
     free(id);
     return status;

@@ -243,6 +243,11 @@ void hark_sup_missed_over(struct supervisor *s)
     if (before > (s->o->hosts ? s->o->host_timeout_ms : 0)) keep(s);
 }
 
+bool hark_sup_missed_images(const struct supervisor *s)
+{
+    return s->missed && s->missed->images;
+}
+
 uint64_t hark_sup_missed_lease(const struct supervisor *s)
 {
     return s->missed ? s->missed->lease_ms : 0;

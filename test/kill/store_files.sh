@@ -25,9 +25,32 @@ for file in runs missed lock; do
   [ ! -e kept ] || mv kept st/$file
 done
 expect 0 '^hark: the job goes on from ' "${job[@]}" steps-until=go
+expect 0 'the job in it has finished already; there is nothing to do' "${job[@]}" steps-until=go
+
+# A record that is damaged, the last or all; a record that is not there.
+rm -rf st go far.0 up.0
+half=(-n 2 --protocol coordinated --interval 0 --store st --resume --checkpoint-on USR1 --then-stop -- "$obedient" make=up steps-until=go)
+for round in 1 2; do
+  "$hark" run "${half[@]}" >out 2>err </dev/null & run=$!
+  wait_until is_there up.0
+  kill -USR1 $run; wait $run; is "stopped behind checkpoint $round" 75 $?
+  rm up.0
+done
+touch go
+cp -a st whole
+newest=$(ls st/service/r0 | sort -n | tail -1)
+: >st/service/r0/"$newest"
+timeout 60 "$hark" store verify st >out 2>&1; is 'hark store: the newest record is damaged' 1 $?
+holds 'that is said' grep -q "^hark store: st: image .*st/service/r0/$newest: is not an image" out
+expect 0 "^hark: image .*st/service/r0/$newest: is not an image; the older record is used" "${half[@]}"
+for damage in service 'service/r0/*'; do
+  rm -rf st; cp -a whole st; eval "rm -r st/$damage"
+  for round in 1 2; do # also when it was refused before
+    expect 2 '^hark: store st: there are checkpoints, and no record of the job (service/r0), without which it can not go on; expected both, or a new store$' "${half[@]}"
+  done
+done
 
 # A job that fails when it is done: also for a run that resumes it.
-expect 0 'the job in it has finished already; there is nothing to do' "${job[@]}" steps-until=go
 rm -rf st
 for round in 1 2; do
   "$hark" run --store st --resume -n 2 -- "$obedient" steps=3 status=5 >out 2>&1 </dev/null
