@@ -222,8 +222,9 @@ void hark_shared_get(struct agent *a, uint32_t rank, uint64_t id)
 
 void hark_shared_undo(struct agent *a, uint32_t rank, uint64_t above)
 {
+    /* Nor is a sweep: one of these numbers may be given again. The next one sweeps. */
     for (struct task *t = a->shared ? a->shared->task : NULL; t; t = t->next)
-        if (t->what != SWEEP && t->rank == rank && t->id > above) t->useless = true;
+        if (t->rank == rank && (t->what == SWEEP || t->id > above)) t->useless = true;
 }
 
 void hark_shared_sweep(struct agent *a, uint32_t rank, const uint64_t *keep, uint32_t kept)

@@ -15,9 +15,10 @@
 
 #include "hark/registry.h"
 
-#define SETS    8
-#define SLOW_NS UINT64_C(60000000000) /* nothing has come for so long: it is said */
-#define GONE_NS UINT64_C(10000000000) /* an image is not found for so long: it is gone */
+#define SETS      8
+#define MOST_KEPT 256                   /* images of a rank in all of them */
+#define SLOW_NS   UINT64_C(60000000000) /* nothing has come for so long: it is said */
+#define GONE_NS   UINT64_C(10000000000) /* an image is not found for so long: it is gone */
 
 struct part { /* an image of a set */
     uint32_t rank;
@@ -225,6 +226,35 @@ static bool collect(struct supervisor *s, struct set *x)
     return true;
 }
 
+/* What a set has of that rank, behind the first `kept` of `keep`; how many these are now. */
+static uint32_t keep_of(const struct set *x, uint32_t rank, uint64_t keep[MOST_KEPT], uint32_t kept)
+{
+    for (uint32_t k = first_of(x, rank);
+         k < x->parts && x->part[k].rank == rank && kept < MOST_KEPT; k++)
+        keep[kept++] = x->part[k].id;
+    return kept;
+}
+
+/* Of the shared store only what a set has is needed, and what the next one is to have. What is left
+ * of one that was given up goes before the next one takes its room, else it might never find any.
+ */
+static void sweep(struct supervisor *s)
+{
+    const struct hark_flush *f = s->flush;
+    for (uint32_t r = 0; r < s->o->ranks; r++) {
+        struct hark_control m;
+        uint64_t keep[MOST_KEPT];
+        uint32_t kept = keep_of(&f->next, r, keep, 0);
+        for (uint32_t i = 0; i < f->sets; i++) kept = keep_of(&f->set[i], r, keep, kept);
+        if (s->child[r].host == NULL || kept == MOST_KEPT) continue;
+        hark_control_begin(&m, HARK_A_SWEEP);
+        hark_control_put32(&m, r);
+        hark_control_put32(&m, kept);
+        for (uint32_t i = 0; i < kept; i++) hark_control_put64(&m, keep[i]);
+        hark_sup_host_say(s->child[r].host, &m);
+    }
+}
+
 static void is_there(struct supervisor *s);
 
 static void begin(struct supervisor *s)
@@ -241,32 +271,14 @@ static void begin(struct supervisor *s)
         struct part *p = &f->next.part[i];
         p->done = hark_sup_flush_has(s, p->rank, p->id);
         f->next.missing += !p->done;
-        if (p->done || ask(s, p)) continue;
+        if (p->done || holder_of(s, p)) continue;
         lacks(s, p);
         return;
     }
+    sweep(s);
+    for (uint32_t i = 0; i < f->next.parts; i++)
+        if (!f->next.part[i].done) (void)ask(s, &f->next.part[i]);
     if (f->next.parts && f->next.missing == 0) is_there(s);
-}
-
-/* Of the shared store only what a set has is needed. */
-static void sweep(struct supervisor *s)
-{
-    struct hark_flush *f = s->flush;
-    for (uint32_t r = 0; r < s->o->ranks; r++) {
-        struct hark_control m;
-        uint64_t keep[256];
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < f->sets; i++)
-            for (uint32_t k = first_of(&f->set[i], r);
-                 k < f->set[i].parts && f->set[i].part[k].rank == r && kept < 256; k++)
-                keep[kept++] = f->set[i].part[k].id;
-        if (s->child[r].host == NULL || kept == 256) continue;
-        hark_control_begin(&m, HARK_A_SWEEP);
-        hark_control_put32(&m, r);
-        hark_control_put32(&m, kept);
-        for (uint32_t i = 0; i < kept; i++) hark_control_put64(&m, keep[i]);
-        hark_sup_host_say(s->child[r].host, &m);
-    }
 }
 
 static void is_there(struct supervisor *s)

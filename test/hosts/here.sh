@@ -95,4 +95,21 @@ stopped 'behind one that was killed' --resume
 holds 'behind one that was killed: how long its processes may live' grep -qx \
   'hark: the run before did not end by itself; its processes may live for [23][.][0-9] s more at the longest, then this one begins' err
 
+# ---- checkpoints that can not go to the store that all hosts share ---------------------------------
+run --store st4 --host-store "$PWD/hs4" --store-interval 50ms >out 2>err & run=$!
+newest() { ls "$1" | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; }
+newer() { [ "$(newest "$1")" -gt "$2" ]; }
+holds 'the shared store fails: it works before' until_true newer st4/flushed/r0 1
+touch file; away=0
+until ln -T file st4/r1 2>said; do mv st4/r1 away.$((away++)); done # of each set from now on one image can not be there
+for i in 1 2 3 4 5 6 7; do holds 'the shared store fails: other images come there' until_true newer st4/r0 "$(newest st4/r0)"; done
+# Those of two whole sets, of the one that is being written, and of one before it that may be removed just now.
+holds 'the shared store fails: what is left of sets goes' [ "$(ls st4/r0 | grep -c '^[0-9]')" -le 4 ]
+had=$(newest st4/flushed/r0)
+rm st4/r1; mv away.0 st4/r1
+holds 'the shared store works again' until_true newer st4/flushed/r0 "$had"
+kill -INT $run; wait $run
+is 'the shared store fails: status' 130 $?
+run=
+
 finish
