@@ -432,8 +432,9 @@ int hark_sup_afterwards(const struct supervisor *s); /* what an earlier run has 
 /* streams.c */
 int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit
                                                                  status after one line */
-/* one_run.c: the lock of the store; if it is to stand by, when it is free. 0; 2: said. */
-int hark_sup_lock_store(struct supervisor *s);
+/* one_run.c: the lock of the store; if it is to stand by, when it is free, and another run that has
+ * it is asked about first: `fits`, 0 or a status after one line. 0; 2: said. */
+int hark_sup_lock_store(struct supervisor *s, int (*fits)(const struct supervisor *s));
 /* The store says who runs the job, until that has ended by itself. 0; 2: said. */
 int hark_sup_one_run_begins(struct supervisor *s);
 void hark_sup_one_run_ends(struct supervisor *s);

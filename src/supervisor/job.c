@@ -34,27 +34,6 @@ static bool job_of_store(const char *path, char job[41])
     return true;
 }
 
-static int open_stores(struct supervisor *s, bool fresh)
-{
-    char error[256], *record = NULL;
-    int status =
-        hark_store_open_directory(&s->images, s->store_path, s->job, s->o->ranks, fresh, error);
-    if (status == HARK_S_OK && asprintf(&record, "%s/service", s->store_path) < 0) record = NULL;
-    if (status == HARK_S_OK && record == NULL)
-        snprintf(error, sizeof error, "no memory for the record of failures");
-    if (record) status = hark_store_open_directory(&s->record, record, s->job, 1, fresh, error);
-    free(record);
-    if (s->record) {
-        s->store_fd = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (s->store_fd >= 0 && hark_sup_aside(s, &s->record) && hark_sup_aside(s, &s->images))
-            return 0;
-        if (s->store_fd >= 0) errno = ENOMEM;
-        snprintf(error, sizeof error, "store %s: %s", s->store_path, strerror(errno));
-    }
-    hark_sup_say("%s", error);
-    return s->o->store ? 2 : 1;
-}
-
 void hark_sup_look_for_store(struct supervisor *s)
 {
     struct stat named, ours;
@@ -82,24 +61,6 @@ static int no_store(const char *path, int why)
     return bad("store", path, text);
 }
 
-/* Finds and locks the store that is kept, and learns whose it is. */
-static int take_store(struct supervisor *s)
-{
-    char job[41];
-    s->store_path = realpath(s->o->store, NULL);
-    if (s->store_path == NULL && errno == ENOENT && mkdir(s->o->store, 0700) == 0)
-        s->store_path = realpath(s->o->store, NULL);
-    if (s->store_path == NULL) return no_store(s->o->store, errno);
-    int status = hark_sup_lock_store(s);
-    if (status) return status;
-    s->belongs = job_of_store(s->store_path, job);
-    if (s->belongs && !s->o->resume)
-        return bad("store", s->o->store, "it holds a job already, expected a new one, or --resume");
-    /* Images and what they name belong to one job, over all its runs. */
-    if (s->belongs) memcpy(s->job, job, sizeof job);
-    return 0;
-}
-
 /* A program that is given by its path is the same one by another spelling of that. False: no
  * memory. */
 static bool name_program(FILE *f, const struct hark_run_program *p)
@@ -125,13 +86,15 @@ static char *identity(const struct supervisor *s)
     struct hark_words w;
     hark_words_begin(&w, options, sizeof options);
     hark_options_write(s->o->protocol->manual->options, &s->o->core, true, &w);
+    char *clusters = hark_clusters_text(&s->o->clusters);
     fprintf(f, "protocol=%s%s", s->o->protocol->name, options);
     if (s->o->journal != HARK_KEEPS_WTIME)
         fprintf(f, "\njournal=%s%s%s", s->o->journal ? "wtime" : "none",
             s->o->journal & HARK_KEEPS_CLOCK ? ",clock" : "",
             s->o->journal & HARK_KEEPS_RANDOM ? ",random" : "");
-    fprintf(f, "\nclusters=%s\nprogram=", s->clusters_text);
-    bool whole = true;
+    fprintf(f, "\nclusters=%s\nprogram=", clusters ? clusters : "");
+    bool whole = clusters != NULL;
+    free(clusters);
     for (uint32_t i = 0; i < s->o->programs; i++) {
         if (i) fputs(" : ", f);
         if (s->o->programs > 1) fprintf(f, "-n %u ", s->o->program[i].ranks);
@@ -141,6 +104,91 @@ static char *identity(const struct supervisor *s)
     if (fclose(f) == 0 && whole) return text;
     free(text);
     return NULL;
+}
+
+/* Opens the record of failures in a store. A status of the store. */
+static int open_record(const struct supervisor *s, struct hark_store **record, const char *job,
+    bool fresh, char error[256])
+{
+    char *path = NULL;
+    if (asprintf(&path, "%s/service", s->store_path) < 0) {
+        snprintf(error, 256, "no memory for the record of failures");
+        return HARK_S_ESYSTEM;
+    }
+    const int status = hark_store_open_directory(record, path, job, 1, fresh, error);
+    free(path);
+    return status;
+}
+
+/* By the record of the run that has the store. False: error says of what other job that is. */
+static bool has_same_record(
+    const struct supervisor *s, const char *job, char error[HARK_KEEPER_ERROR])
+{
+    struct hark_keeper_config config = {.protocol = s->o->protocol, .clusters = &s->o->clusters};
+    struct hark_keeper *keeper = NULL;
+    char *who = identity(s);
+    bool same = true;
+    config.identity = who;
+    if (who && open_record(s, &config.record, job, false, error) == HARK_S_OK) {
+        if (config.record->ops->list(config.record, 0, NULL, 0) > 0)
+            same = hark_keeper_open(&keeper, &config, error) != HARK_KEEPER_EINVAL;
+        hark_keeper_close(keeper);
+        config.record->ops->close(config.record);
+    }
+    free(who);
+    return same;
+}
+
+/* Another run has the store, and this one is to wait: for the same job? Else that would be found
+ * only when it is needed. What can not be read just now is looked at again then. */
+static int is_for_it(const struct supervisor *s)
+{
+    char job[41], error[HARK_KEEPER_ERROR];
+    struct hark_store *images = NULL;
+    if (!job_of_store(s->store_path, job)) return 0;
+    const int status =
+        hark_store_open_directory(&images, s->store_path, job, s->o->ranks, false, error);
+    if (images) images->ops->close(images);
+    if (status == HARK_S_EINVAL) hark_sup_say("%s", error);
+    if (status == HARK_S_EINVAL) return 2;
+    if (status != HARK_S_OK || has_same_record(s, job, error)) return 0;
+    hark_sup_say("%s: %s", s->o->store, error);
+    return 2;
+}
+
+/* Finds and locks the store that is kept, and learns whose it is. */
+static int take_store(struct supervisor *s)
+{
+    char job[41];
+    s->store_path = realpath(s->o->store, NULL);
+    if (s->store_path == NULL && errno == ENOENT && mkdir(s->o->store, 0700) == 0)
+        s->store_path = realpath(s->o->store, NULL);
+    if (s->store_path == NULL) return no_store(s->o->store, errno);
+    int status = hark_sup_lock_store(s, is_for_it);
+    if (status) return status;
+    s->belongs = job_of_store(s->store_path, job);
+    if (s->belongs && !s->o->resume)
+        return bad("store", s->o->store, "it holds a job already, expected a new one, or --resume");
+    /* Images and what they name belong to one job, over all its runs. */
+    if (s->belongs) memcpy(s->job, job, sizeof job);
+    return 0;
+}
+
+static int open_stores(struct supervisor *s, bool fresh)
+{
+    char error[256];
+    int status =
+        hark_store_open_directory(&s->images, s->store_path, s->job, s->o->ranks, fresh, error);
+    if (status == HARK_S_OK) status = open_record(s, &s->record, s->job, fresh, error);
+    if (s->record) {
+        s->store_fd = open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (s->store_fd >= 0 && hark_sup_aside(s, &s->record) && hark_sup_aside(s, &s->images))
+            return 0;
+        if (s->store_fd >= 0) errno = ENOMEM;
+        snprintf(error, sizeof error, "store %s: %s", s->store_path, strerror(errno));
+    }
+    hark_sup_say("%s", error);
+    return s->o->store ? 2 : 1;
 }
 
 static void fell_back(void *self, uint32_t rank, uint64_t wave, const char *why)

@@ -47,7 +47,7 @@ static bool is_foreign(int root)
     return hark_store_has_entries(root) != 0 && faccessat(root, "job", F_OK, 0) != 0;
 }
 
-int hark_sup_lock_store(struct supervisor *s)
+int hark_sup_lock_store(struct supervisor *s, int (*fits)(const struct supervisor *s))
 {
     char who[WHO], text[WHO + 40];
     bool waits = false, seen = false;
@@ -65,6 +65,7 @@ int hark_sup_lock_store(struct supervisor *s)
     for (int waited = 0; flock(s->lock, LOCK_EX | LOCK_NB) < 0; waited += LOOK_MS) {
         if (errno != EWOULDBLOCK && errno != EINTR) return no_lock(s, strerror(errno));
         const bool long_enough = waited >= LOCK_MS, known = who_runs(s, who) && who[0];
+        if (known && !seen && s->o->standby && fits(s) != 0) return 2;
         seen |= known; /* one that dies while it begins has not said so yet */
         if (long_enough && !s->o->standby) {
             snprintf(text, sizeof text, "another run is using it%s%s", known ? ": " : "",
@@ -78,7 +79,7 @@ int hark_sup_lock_store(struct supervisor *s)
         }
         (void)poll(NULL, 0, waits ? STANDBY_MS : LOOK_MS);
     }
-    s->ended_before = waits && seen && !who_runs(s, who);
+    s->ended_before = s->o->standby && seen && !who_runs(s, who);
     return 0;
 }
 

@@ -26,6 +26,13 @@ is 'the store says who runs the job' $first "$(runs_now)"
 begin second --standby; second=$!
 stands_by second
 expect 2 "^hark: store st: another run is using it: process $first on host " -n 4 --protocol coordinated --store st --resume -- "$obedient" make=up steps-until=go
+other=("$hark" run -n 4 --protocol coordinated --store st --standby -- "$obedient" make=up) # not what it would go on with
+tested=(timeout 60 "${other[@]}") words='a standby for another job'
+expect 2 '^hark: st: the store belongs to a job with program=.* make=up steps-until=go, this one has program=.* make=up$'
+tested=(timeout 60 "${other[@]/coordinated/scmel}")
+expect 2 '^hark: st: the store belongs to a job with protocol=coordinated.*, this one has protocol=scmel'
+tested=(timeout 60 "${other[@]/4/3}")
+expect 2 '^hark: store .*/st: belongs to a job of 4 processes, expected 3$'
 rm far.0
 kill -KILL $first; wait $first 2>/dev/null
 goes_on $second
@@ -52,6 +59,17 @@ begin third --standby; third=$! # nobody has the job
 goes_on $third
 touch go
 wait $third; is 'the third goes on' 0 $?
+
+rm -rf st go far.0
+begin first; first=$! # the same before the second has waited for long
+wait_until is_there far.0
+begin second --standby; second=$!
+has_looked() { ls -l /proc/$second/fd 2>/dev/null | grep -q '/st/lock$'; }
+wait_until has_looked
+kill -TERM $first; wait $first; is 'the first is ended early' 143 $?
+wait $second; is 'the second does not go on then' 1 $?
+holds 'it says why then' grep -q '^hark: store st: the run before has ended by itself, and the job is not done; `hark run --resume` goes on with it$' second
+touch go
 
 rm -rf st go far.0
 begin first; first=$! # one that dies while it begins has not said yet that it runs
