@@ -36,7 +36,8 @@
  *               an errno; ENODATA: the image that it begins from can not be had
  *     HEARD     slot u32, line u32 (enum hark_pipe), bytes: what it said or printed. All that it
  *               printed before it said something comes before that
- *     LEFT      slot u32: it has closed its control socket
+ *     LEFT      slot u32, pid u32: it has closed its control socket; pid: of what was started, if
+ *               that does not die just now, else 0
  *     ENDED     slot u32, status u32: of waitpid; nothing more of it
  *     BOARD     (slot u32, bytes), to the end: what has changed on the board. Before HEARD and
  *               ENDED, and some time after each change

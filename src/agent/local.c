@@ -1,6 +1,7 @@
 /* local.c: one process of a job on this host. */
 #include "local.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -106,6 +107,18 @@ void hark_local_resume(struct hark_local *p)
 bool hark_local_left(const struct hark_local *p)
 {
     return p->line[HARK_PIPE_CONTROL] && p->line[HARK_PIPE_CONTROL]->events == 0;
+}
+
+/* One that dies has given up its descriptors before their other ends notice. */
+bool hark_local_lives_on(const struct hark_local *p)
+{
+    char path[40];
+    int entries = 0;
+    snprintf(path, sizeof path, "/proc/%d/fd", (int)p->pid);
+    DIR *list = p->pid ? opendir(path) : NULL;
+    while (list && readdir(list)) entries++;
+    if (list) closedir(list);
+    return entries > 2; /* `.` and `..` */
 }
 
 /* Returns how many bytes went out; all of them if the process is gone: they are in vain. */

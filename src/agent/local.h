@@ -59,6 +59,8 @@ void hark_local_drain(struct hark_local *p, enum hark_pipe line, bool all);
 /* Reads on where it was paused, if there is room now. */
 void hark_local_resume(struct hark_local *p);
 bool hark_local_left(const struct hark_local *p); /* it has closed its control socket */
+/* And it does not die just now: it has closed that by itself. Of a wrapper it says nothing. */
+bool hark_local_lives_on(const struct hark_local *p);
 /* Bytes for its control socket; in vain if it is dying. False: no memory for them. */
 bool hark_local_tell(struct hark_local *p, const void *at, size_t length);
 /* To it, or with `group` also to all that it has started in its process group. */

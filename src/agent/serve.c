@@ -48,6 +48,7 @@ static void stirred(void *self, enum hark_pipe line, bool ended)
     h->a->deaths_due = true;
     hark_control_begin(&m, HARK_A_LEFT);
     hark_control_put32(&m, h->slot);
+    hark_control_put32(&m, hark_local_lives_on(&h->local) ? (uint32_t)h->local.pid : 0);
     hark_agent_say(h->a, &m);
 }
 

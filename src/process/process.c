@@ -33,6 +33,17 @@ uint64_t hark_process_now(void)
 
 /* ---- saying ---------------------------------------------------------------------------------- */
 
+/* The supervisor is gone, and with it the job; or the program has closed what is not its own. */
+static _Noreturn void lost(int why)
+{
+    if (why == EBADF || why == ENOTSOCK)
+        fprintf(stderr,
+            "hark: %s: its connection to hark run, descriptor %d, is closed: expected that the "
+            "program closes only descriptors that it has opened\n",
+            P.name, P.control);
+    _exit(1);
+}
+
 void hark_process_say(struct hark_control *m)
 {
     if (m->bad)
@@ -41,7 +52,7 @@ void hark_process_say(struct hark_control *m)
     for (size_t at = 0; at < m->length && P.control >= 0;) {
         ssize_t n = send(P.control, m->at + at, m->length - at, MSG_NOSIGNAL);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) _exit(1); /* the supervisor is gone, and with it the job */
+        if (n < 0) lost(errno);
         at += (size_t)n;
     }
     hark_control_free(m);
@@ -125,6 +136,7 @@ static bool read_all(uint8_t *at, size_t length)
     while (length) {
         ssize_t n = read_some(at, length);
         if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = 0;
         if (n <= 0) return false;
         at += n;
         length -= (size_t)n;
@@ -157,7 +169,9 @@ static void *listen_to_supervisor(void *unused)
     (void)unused;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
     for (;;) {
+        errno = 0;
         struct hark_process_message *m = hark_process_read();
+        const int why = errno;
         struct hark_control c;
         if (m && hark_control_parse(&c, m->bytes, m->length) > 0 && c.type == HARK_C_GO) {
             free(m);
@@ -184,7 +198,7 @@ static void *listen_to_supervisor(void *unused)
         }
         pthread_cond_signal(&P.marked_now);
         pthread_mutex_unlock(&P.lock);
-        if (m == NULL) _exit(1);
+        if (m == NULL) lost(why);
         HARK_POINT("wake", P.setup.rank);
         hark_driver_wake(P.driver);
     }

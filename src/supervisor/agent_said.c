@@ -139,7 +139,9 @@ static void on_took(struct host *h, struct hark_control *m)
 static void on_left(struct host *h, struct hark_control *m)
 {
     struct child *c = child_of(h, m);
-    if (c) c->left = h->s->deaths_due = true;
+    if (c == NULL) return;
+    c->left_living = (pid_t)hark_control_get32(m);
+    c->left = h->s->deaths_due = true;
 }
 
 /* Times on the board are of the clock of its host. */

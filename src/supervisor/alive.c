@@ -13,6 +13,14 @@ bool hark_sup_left(const struct child *c)
     return c->host ? c->left : hark_local_left(&c->local);
 }
 
+bool hark_sup_walks_out(const struct child *c)
+{
+    const pid_t started = c->host                          ? c->left_living
+                          : hark_local_lives_on(&c->local) ? c->local.pid
+                                                           : 0;
+    return started && started == c->program && !c->finished;
+}
+
 void hark_sup_signal(const struct child *c, int number, bool group)
 {
     struct hark_control m;

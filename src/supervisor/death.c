@@ -81,6 +81,7 @@ static void killed(struct child *c, int sig)
     const char *why;
     hark_sup_name(c, name);
     hark_sup_signal_name(sig, kind);
+    if (c->walked_out && sig == SIGKILL) snprintf(kind, sizeof kind, "closed its connection");
     if (s->signal) { /* of the signal that was passed on, most likely: no failure */
         hark_sup_end(s, 128 + s->signal);
         return;
@@ -154,14 +155,29 @@ static bool by_signal_within(const struct child *c, int status)
            status - 128 < NSIG;
 }
 
+/* It has closed its control socket. If it is not about to die anyway (which this does not change
+ * any more), it has left the job. */
+static void end_one_that_left(struct child *c)
+{
+    char name[32];
+    if (!c->walked_out && hark_sup_walks_out(c)) {
+        c->walked_out = true;
+        if (!c->s->walks_said)
+            hark_sup_say(
+                "%s has closed its connection to hark run, so it counts as dead: expected that the "
+                "program calls no exec, and closes only descriptors that it has opened",
+                hark_sup_name(c, name));
+        c->s->walks_said = true;
+    }
+    hark_sup_signal(c, SIGKILL, false);
+}
+
 static void reap(struct child *c)
 {
     struct supervisor *s = c->s;
     if (!c->runs) return;
     if (!hark_sup_is_dead(c)) {
-        /* It has closed its control socket. If it is not about to die anyway (which this does not
-         * change any more), it has left the job. */
-        if (s->phase == RUNNING && hark_sup_left(c)) hark_sup_signal(c, SIGKILL, false);
+        if (s->phase == RUNNING && hark_sup_left(c)) end_one_that_left(c);
         return;
     }
     int status = bury(c);

@@ -112,7 +112,9 @@ struct child { /* a process of the job, over all its incarnations */
     uint64_t lacks_since; /* hark_lease_now() */
     bool left, ended;     /* there: it has closed its control socket; it has ended, with `status` */
     int status;
-    int journal_there;       /* descriptor on its host; -1: none */
+    pid_t left_living; /* there: its process when it had closed that, if it did not die; else 0 */
+    bool walked_out;   /* it has closed it and lived on, so we have killed it */
+    int journal_there; /* descriptor on its host; -1: none */
     bool paused[HARK_PIPES]; /* there */
     uint32_t rank;           /* HARK_RECOVERY: the recovery process */
     uint32_t inc, re;        /* of this incarnation, and the epoch in which it begins */
@@ -315,6 +317,7 @@ struct supervisor {
     bool sends_asked;
     bool look_asked, quiet_said;
     bool stall_said;      /* who waits where, since nothing moves */
+    bool walks_said;      /* what it means that one has closed its control socket */
     uint32_t apart_said;  /* how often it was said who does not reach whom */
     bool finished_before; /* the store is of a job that has finished: there is nothing to do */
     bool done;            /* the store says that the job has finished in this run */
@@ -418,6 +421,8 @@ void hark_sup_tell(struct child *c, struct hark_control *m); /* sends; the messa
 void hark_sup_life_free(struct life *l);
 bool hark_sup_is_dead(const struct child *c); /* also when it is not buried yet */
 bool hark_sup_left(const struct child *c);    /* it has closed its control socket */
+/* And that not because it dies, as far as can be told (not behind a wrapper). */
+bool hark_sup_walks_out(const struct child *c);
 /* With `group` also to those that it has started. */
 void hark_sup_signal(const struct child *c, int number, bool group);
 /* To its program, if that handles it; true then. */

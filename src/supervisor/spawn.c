@@ -16,7 +16,7 @@ void hark_sup_incarnate(struct child *c)
 void hark_sup_fresh(struct child *c)
 {
     c->hello = c->finished = c->dead = c->goes_back = c->exited = false;
-    c->mark_waits = false;
+    c->mark_waits = c->walked_out = false;
     memset(c->shown_said, 0, sizeof c->shown_said); /* its agent may be another one */
     c->answered = c->asked;                         /* by nobody */
     free(c->address);

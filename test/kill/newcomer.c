@@ -1,15 +1,22 @@
 /* newcomer.c: a program with one of the faults of first programs.
  *
  *   newcomer whole | no-protect | no-restarted | other-regions | half-protected | late-step |
- *   no-finalize
+ *   no-finalize | exec | close
  * late-step: the step is counted behind the checkpoint call, so that it is made again after a
- * restart.
+ * restart. exec, close: rank 1 becomes another program, or closes what is not its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hark/app.h"
+
+static void leave(const char *fault)
+{
+    if (strcmp(fault, "exec") == 0) execlp("sleep", "sleep", "100", (char *)NULL);
+    for (int i = 3; i < 1024 && strcmp(fault, "close") == 0; i++) close(i);
+}
 
 int main(int count, char **argument)
 {
@@ -25,6 +32,7 @@ int main(int count, char **argument)
     if (strcmp(fault, "no-protect") != 0 && strcmp(fault, "no-restarted") != 0)
         (void)hark_restarted(&restarted);
     while (step < 80) {
+        if (step == 40 && hark_rank() == 1) leave(fault);
         bool late = strcmp(fault, "late-step") == 0;
         int64_t mine = sum / hark_size() + hark_rank() + step;
         hark_allreduce(&mine, &sum, 1, HARK_INT64, HARK_SUM);

@@ -17,6 +17,14 @@ for option in '--spares 1' '--host-store /x' '--host-timeout 3s' '--launcher x' 
 done
 expect 2 '^hark run: ./out: expected a program, this can not be executed$' -n 2 ./out
 expect 1 '^hark: rank 0 exited without hark_init: true is not a program of hark$' -n 1 true
+left='^hark: rank 1 has closed its connection to hark run, so it counts as dead: expected that the program calls no exec, and closes only'
+for there in '' yes; do
+  expect 1 "$left" -n 2 --interval 0 ${there:+--hosts a:2 --launcher 'env HOST=%h' --store there} -- ./newcomer exec
+  is "exec: said once $there" 1 "$(grep -c "$left" out)"
+  is "exec: deaths $there" 5 "$(grep -c '^hark: rank 1 died (closed its connection) ' out)"
+done
+expect 1 '^hark: rank 1: its connection to hark run, descriptor [0-9]*, is closed: expected that the program closes only descriptors that it has opened$' \
+  -n 2 --interval 0 -- ./newcomer close
 expect 1 '^hark: rank [01] exited without hark_finalize (in an MPI program MPI_Finalize)$' -n 2 ./newcomer no-finalize
 PMI_SIZE=4 PMI_RANK=0 ./newcomer >out 2>&1; grep -q '^hark: 4 processes were started by mpiexec, and each is a job of its own: start them by hark run -n 4$' out && good || bad mpiexec
 PMI_SIZE=4 PMI_RANK=1 ./newcomer >out 2>&1; grep -q '^hark' out && bad 'mpiexec, rank 1' || good
