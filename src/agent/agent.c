@@ -135,7 +135,7 @@ int hark_agent(void)
     static struct agent agent;
     struct agent *a = &agent;
     struct rlimit files;
-    *a = (struct agent){.janitor = {-1, 0},
+    *a = (struct agent){.janitor = {-1, 0, 0},
         .board_fd = -1,
         .store_fd = -1,
         .lock_fd = -1,

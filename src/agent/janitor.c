@@ -225,13 +225,13 @@ _Noreturn static void become_janitor(int pipe, pid_t parent, const struct hark_j
 int hark_janitor_start(struct hark_janitor *j, const struct hark_janitor_job *job)
 {
     int to[2];
-    *j = (struct hark_janitor){-1, 0};
+    *j = (struct hark_janitor){-1, 0, 0};
     if (pipe2(to, O_CLOEXEC) < 0) return -1;
     pid_t parent = getpid(), pid = fork();
     if (pid == 0) become_janitor(to[0], parent, job);
     close(to[0]);
     if (pid > 0) {
-        *j = (struct hark_janitor){to[1], pid};
+        *j = (struct hark_janitor){to[1], pid, 0};
         return 0;
     }
     int saved = errno;
@@ -261,9 +261,17 @@ void hark_janitor_dead(struct hark_janitor *j, pid_t pid)
 void hark_janitor_lease(struct hark_janitor *j, uint64_t end)
 {
     const struct note n = {'l', 0, end};
+    j->lease = end;
     if (j->pipe < 0) return;
     while (write(j->pipe, &n, sizeof n) < 0 && errno == EINTR) {
     }
+}
+
+bool hark_janitor_died(struct hark_janitor *j)
+{
+    if (j->pid == 0 || waitpid(j->pid, NULL, WNOHANG) != j->pid) return false;
+    j->pid = 0;
+    return true;
 }
 
 void hark_janitor_dismiss(struct hark_janitor *j)
@@ -271,7 +279,7 @@ void hark_janitor_dismiss(struct hark_janitor *j)
     if (j->pipe < 0) return;
     say(j, 'e', 0);
     close(j->pipe);
-    while (waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {
+    while (j->pid && waitpid(j->pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    *j = (struct hark_janitor){-1, 0};
+    *j = (struct hark_janitor){-1, 0, 0};
 }

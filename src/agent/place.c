@@ -91,6 +91,27 @@ static bool own_directory(struct agent *a)
     return a->owned_fd >= 0 && fcntl(a->owned_fd, F_SETLK, &lock) == 0;
 }
 
+static int start_janitor(const struct agent *a, struct hark_janitor *j)
+{
+    const struct hark_janitor_job job = {
+        a->job.name, a->directory, a->spill, NULL, transport_of(a)->sweep, -1, NULL};
+    return hark_janitor_start(j, &job);
+}
+
+bool hark_agent_keep_janitor(struct agent *a)
+{
+    struct hark_janitor another;
+    if (!hark_janitor_died(&a->janitor)) return true;
+    if (start_janitor(a, &another) < 0) return false;
+    hark_janitor_lease(&another, a->janitor.lease);
+    close(a->janitor.pipe);
+    a->janitor = another;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (a->hosted[i].runs) hark_janitor_born(&a->janitor, a->hosted[i].local.pid);
+    hark_agent_say_line(a, HARK_A_SAY, "its janitor has died, and another one is there now");
+    return true;
+}
+
 static bool make_directory(struct agent *a, char error[256])
 {
     const char *base = getenv("TMPDIR");
@@ -104,9 +125,7 @@ static bool make_directory(struct agent *a, char error[256])
         return fails(error, "spill directory", a->job.spill, ENOMEM);
     }
     /* From here on somebody cleans up, whatever becomes of us. */
-    const struct hark_janitor_job job = {
-        a->job.name, a->directory, a->spill, NULL, transport_of(a)->sweep, -1, NULL};
-    if (hark_janitor_start(&a->janitor, &job) < 0)
+    if (start_janitor(a, &a->janitor) < 0)
         return fails(error, "cannot start", "the janitor", errno);
     if (mkdir(a->directory, 0700) < 0 || !own_directory(a))
         return fails(error, "cannot make", a->directory, errno);

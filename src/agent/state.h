@@ -245,7 +245,10 @@ void hark_agent_files_end(struct agent *a);
 
 /* place.c */
 bool hark_agent_place(struct agent *a, char error[256]); /* makes what of the job is here */
-int hark_agent_journal(struct hosted *h);                /* opens it; 0 or an errno */
+/* If the janitor has died another one is started, which knows what that one knew. False: there is
+ * none. */
+bool hark_agent_keep_janitor(struct agent *a);
+int hark_agent_journal(struct hosted *h); /* opens it; 0 or an errno */
 /* Removes all of it; but its own store only if the job is `over`. */
 void hark_agent_clear(struct agent *a, bool over);
 

@@ -257,7 +257,7 @@ int hark_supervise(const struct hark_run_options *options)
         .positions = -1,
         .metrics_fd = -1,
         .input = {.source = {.spool = -1, .watch = -1}, .feed = {.reader = -1}},
-        .janitor = {-1, 0}};
+        .janitor = {-1, 0, 0}};
     struct rlimit files;
     /* A few descriptors for each process. */
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {

@@ -108,8 +108,34 @@ holds 'the shared store fails: what is left of sets goes' [ "$(ls st4/r0 | grep 
 had=$(newest st4/flushed/r0)
 rm st4/r1; mv away.0 st4/r1
 holds 'the shared store works again' until_true newer st4/flushed/r0 "$had"
-kill -INT $run; wait $run
-is 'the shared store fails: status' 130 $?
+kill -TERM $run; wait $run
+is 'the shared store fails: status' 143 $?
+run=
+
+# ---- an agent whose janitor dies, and which hangs then ---------------------------------------------
+"$hark" run -n 2 "${hosts[@]}" --spares 1 --protocol coordinated --interval 20ms --store st5 -- "$heat2d" 40 100000000 >out 2>err & run=$!
+child() { ps -A -o pid=,ppid=,comm= | awk -v parent="$1" -v name="$2" '$2 == parent && $3 == name { print $1 }'; } # PARENT NAME
+agent_of_process() { # sets `agent`, `process`
+  for agent in $(child $run hark); do
+    process=$(child $agent heat2d)
+    [ -z "$process" ] || return 0
+  done
+  return 1
+}
+holds 'a janitor dies: it runs' until_true agent_of_process
+died=$(child $agent hark-janitor)
+kill -KILL $died
+replaced() { janitor=$(child $agent hark-janitor); [ -n "$janitor" ] && [ "$janitor" != $died ]; }
+holds 'a janitor dies: another one is there' until_true replaced
+holds 'a janitor dies: it is said' until_true grep -q '^hark: host [abc]: its janitor has died, and another one is there now$' err
+kill -STOP $agent
+gone() { ! kill -0 $process; }
+holds 'a janitor dies: the other one ends the processes' until_true gone
+kill -KILL $agent 2>said
+goes_back() { grep -q '^hark: recovered in' err; }
+holds 'a janitor dies: the job goes on elsewhere' until_true goes_back
+kill -TERM $run; wait $run
+is 'a janitor dies: status' 143 $?
 run=
 
 finish
