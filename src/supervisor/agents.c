@@ -233,6 +233,13 @@ static bool all_done(const struct supervisor *s)
     return true;
 }
 
+/* The job is never resumed: it has no store that all share, or that says that it is done, however
+ * its processes end then. */
+static bool is_over(const struct supervisor *s)
+{
+    return s->o->store == NULL || (hark_service_finished(core_of(s)) && !s->record_failed);
+}
+
 void hark_sup_agents_close(struct supervisor *s)
 {
     struct hark_control m;
@@ -241,8 +248,7 @@ void hark_sup_agents_close(struct supervisor *s)
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         hark_control_begin(&m, HARK_A_END);
         hark_control_put32(&m, s->o->trace || s->o->record);
-        /* Without a store that all share it is never resumed. */
-        hark_control_put32(&m, s->o->store == NULL || (s->phase == FINISHING && !s->signal));
+        hark_control_put32(&m, is_over(s));
         hark_sup_host_say(&s->host[i], &m);
     }
     while (!all_done(s) && !waited_enough(s)) uv_run(&s->loop, UV_RUN_ONCE);

@@ -138,4 +138,15 @@ kill -TERM $run; wait $run
 is 'a janitor dies: status' 143 $?
 run=
 
+# ---- a job that is done, and whose processes end badly then ----------------------------------------
+printf '#!/bin/sh\n"$@"\nexit 5\n' >fails; chmod +x fails
+"$hark" run -n 4 --protocol coordinated --interval 5ms --hosts a "${hosts[@]:2}" --store st6 --host-store "$PWD/hs6" -- \
+  ./fails "$heat2d" 40 100000 >out 2>err & run=$!
+holds 'done, and a bad end: there are checkpoints' until_true sh -c 'find hs6 -path "*/r3/[0-9]*" | grep .'
+wait $run
+is 'done, and a bad end: status' 1 $?
+holds 'done, and a bad end: it is done' sh -c '"$1" store list st6 | grep ", finished$"' sh "$hark"
+is 'done, and a bad end: no images are left' '' "$(find hs6 -mindepth 1)"
+run=
+
 finish
