@@ -99,12 +99,19 @@ enum deed_kind {
     DEED_WRITE
 };
 
+/* A digest and one word more. */
+static inline uint64_t hark_mpi_file_mix(uint64_t digest, uint64_t word)
+{
+    digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return digest ^ digest >> 29;
+}
+
 struct deed {
     const char *path;
     enum deed_kind does;
     MPI_Offset at;
     size_t length;
-    uint64_t view;       /* what of the view decides where the bytes are */
+    uint64_t layout;     /* a digest of where the bytes are in the file */
     const void *content; /* `length` bytes that are written; or NULL */
 };
 /* Was it done by an earlier execution? *result is its result then. */

@@ -36,8 +36,15 @@ static void move_piece(void *argument, ptrdiff_t at, size_t length)
     }
 }
 
-/* An access of a file in atomic mode: others wait. The kernel frees the lock of a process that
- * dies. */
+/* An access of a file: a read or write of the program. It moves its bytes at once, or in several
+ * pieces. */
+struct access {
+    struct file *f;
+    MPI_Offset from, to; /* of the file: its first byte, and behind its last */
+    bool write, locked;
+};
+
+/* In atomic mode others wait. The kernel frees the lock of a process that dies. */
 static int lock(int fd, short kind, MPI_Offset from, MPI_Offset to)
 {
     struct flock l = {.l_type = kind, .l_whence = SEEK_SET, .l_start = from, .l_len = to - from};
@@ -46,23 +53,56 @@ static int lock(int fd, short kind, MPI_Offset from, MPI_Offset to)
     return 0;
 }
 
-/* Bytes [at, at + length) of the view. */
-static int move(
-    struct file *f, MPI_Offset at, uint8_t *data, size_t length, bool write, size_t *done)
+/* All that the access covers is locked before its first byte is moved, up to its end. */
+static int lock_once(struct access *a, int fd)
+{
+    if (!a->f->atomic || a->locked) return 0;
+    int error = lock(fd, a->write ? F_WRLCK : F_RDLCK, a->from, a->to);
+    a->locked = error == 0;
+    return error;
+}
+
+static struct access begin_access(struct file *f, bool write, MPI_Offset at, size_t length)
+{
+    return (struct access){.f = f,
+        .from = hark_mpi_file_place(f, at),
+        .to = hark_mpi_file_place(f, at + (MPI_Offset)length - 1) + 1,
+        .write = write};
+}
+
+static void end_access(struct access *a)
+{
+    if (a->locked) lock(a->f->fd, F_UNLCK, a->from, a->to);
+}
+
+/* Bytes [at, at + length) of the view, piece by piece: `visit` gets their distance from what is
+ * returned. */
+static MPI_Offset base_of(const struct file *f, MPI_Offset at)
 {
     const struct type *t = hark_mpi_file_tile(f);
+    return f->displacement + at / (MPI_Offset)t->size * t->extent;
+}
+
+static void walk_view(const struct file *f, MPI_Offset at, size_t length,
+    void (*visit)(void *argument, ptrdiff_t at, size_t length), void *argument)
+{
+    const struct type *t = hark_mpi_file_tile(f);
+    size_t skip = (size_t)(at % (MPI_Offset)t->size);
+    size_t tiles = (skip + length + t->size - 1) / t->size;
+    hark_mpi_type_walk(t, tiles, skip, length, visit, argument);
+}
+
+static int move(struct access *a, MPI_Offset at, uint8_t *data, size_t length, size_t *done)
+{
+    struct file *f = a->f;
     *done = 0;
-    if (length == 0 || t->size == 0) return 0;
-    struct pieces p = {.fd = hark_mpi_file_descriptor(f), .write = write, .data = data};
+    if (length == 0 || hark_mpi_file_tile(f)->size == 0) return 0;
+    struct pieces p = {.fd = hark_mpi_file_descriptor(f), .write = a->write, .data = data};
     if (p.fd < 0) return errno;
-    MPI_Offset size = (MPI_Offset)t->size, from = hark_mpi_file_place(f, at);
-    MPI_Offset to = hark_mpi_file_place(f, at + (MPI_Offset)length - 1) + 1;
-    size_t skip = (size_t)(at % size), tiles = (skip + length + t->size - 1) / t->size;
-    int error = f->atomic ? lock(p.fd, write ? F_WRLCK : F_RDLCK, from, to) : 0;
+    int error = lock_once(a, p.fd);
     if (error) return error;
-    p.base = f->displacement + at / size * t->extent;
-    hark_mpi_type_walk(t, tiles, skip, length, move_piece, &p);
-    if (f->atomic) lock(p.fd, F_UNLCK, from, to);
+    p.base = base_of(f, at);
+    walk_view(f, at, length, move_piece, &p);
     *done = p.done;
     return p.error;
 }
@@ -70,32 +110,48 @@ static int move(
 /* ---- once -------------------------------------------------------------------------------------
  */
 
+static void note_piece(void *argument, ptrdiff_t at, size_t length)
+{
+    uint64_t *digest = argument;
+    *digest = hark_mpi_file_mix(hark_mpi_file_mix(*digest, (uint64_t)at), length);
+}
+
+/* The same bytes from the same place on may be two deeds: other views put them elsewhere. */
+static uint64_t layout_of(const struct file *f, MPI_Offset at, size_t length)
+{
+    uint64_t digest = 0;
+    if (length && hark_mpi_file_tile(f)->size) {
+        digest = hark_mpi_file_mix(1, (uint64_t)base_of(f, at));
+        walk_view(f, at, length, note_piece, &digest);
+    }
+    return digest;
+}
+
 static struct deed deed_of(
     const struct file *f, enum deed_kind does, MPI_Offset at, size_t length, const void *content)
 {
-    const struct type *t = hark_mpi_file_tile(f);
-    uint64_t view = (uint64_t)f->displacement ^ (uint64_t)t->extent << 24 ^ t->size << 44;
-    return (struct deed){f->path, does, hark_mpi_file_place(f, at), length, view, content};
+    return (struct deed){
+        f->path, does, hark_mpi_file_place(f, at), length, layout_of(f, at, length), content};
 }
 
 static int write_once(
-    struct file *f, MPI_Offset at, const uint8_t *data, size_t length, size_t *done)
+    struct access *a, MPI_Offset at, const uint8_t *data, size_t length, size_t *done)
 {
-    struct deed d = deed_of(f, DEED_WRITE, at, length, data);
+    struct deed d = deed_of(a->f, DEED_WRITE, at, length, data);
     long long result;
     *done = length;
     if (hark_mpi_file_done(&d, &result)) return 0;
-    int error = move(f, at, (uint8_t *)(uintptr_t)data, length, true, done);
+    int error = move(a, at, (uint8_t *)(uintptr_t)data, length, done);
     if (error == 0) hark_mpi_file_did(&d, (long long)*done);
     return error;
 }
 
-static int read_once(struct file *f, MPI_Offset at, uint8_t *data, size_t length, size_t *done)
+static int read_once(struct access *a, MPI_Offset at, uint8_t *data, size_t length, size_t *done)
 {
-    struct deed d = deed_of(f, DEED_READ, at, length, NULL);
+    struct deed d = deed_of(a->f, DEED_READ, at, length, NULL);
     long long result;
     if (!hark_mpi_file_done_read(&d, data, &result)) {
-        int error = move(f, at, data, length, false, done);
+        int error = move(a, at, data, length, done);
         result = error ? -error : (long long)*done;
         hark_mpi_file_did_read(&d, data, result);
     }
@@ -125,7 +181,7 @@ static uint8_t *room_for(size_t bytes)
     return hark_mpi_memory(bytes < PIECE ? bytes : PIECE);
 }
 
-static int write_packed(struct file *f, MPI_Offset at, struct elements_of e, size_t *bytes)
+static int write_packed(struct access *a, MPI_Offset at, struct elements_of e, size_t *bytes)
 {
     size_t all = bytes_of(e), done = 0;
     uint8_t *piece = room_for(all);
@@ -133,20 +189,20 @@ static int write_packed(struct file *f, MPI_Offset at, struct elements_of e, siz
     for (; *bytes < all && error == 0; *bytes += done) {
         size_t n = all - *bytes < PIECE ? all - *bytes : PIECE;
         hark_mpi_pack(e.type, e.count, e.buffer, *bytes, piece, n);
-        error = write_once(f, at + (MPI_Offset)*bytes, piece, n, &done);
+        error = write_once(a, at + (MPI_Offset)*bytes, piece, n, &done);
     }
     free(piece);
     return error;
 }
 
-static int read_packed(struct file *f, MPI_Offset at, struct elements_of e, size_t *bytes)
+static int read_packed(struct access *a, MPI_Offset at, struct elements_of e, size_t *bytes)
 {
     size_t all = bytes_of(e), done = 0, n = 0;
     uint8_t *piece = room_for(all);
     int error = 0;
     while (*bytes < all && error == 0 && done == n) {
         n = all - *bytes < PIECE ? all - *bytes : PIECE;
-        error = read_once(f, at + (MPI_Offset)*bytes, piece, n, &done);
+        error = read_once(a, at + (MPI_Offset)*bytes, piece, n, &done);
         hark_mpi_unpack(e.type, e.count, e.buffer, *bytes, piece, done);
         *bytes += done;
     }
@@ -155,22 +211,22 @@ static int read_packed(struct file *f, MPI_Offset at, struct elements_of e, size
 }
 
 /* "external32": all at once. */
-static int write_external(struct file *f, MPI_Offset at, struct elements_of e, size_t *bytes)
+static int write_external(struct access *a, MPI_Offset at, struct elements_of e, size_t *bytes)
 {
     size_t length = e.count * e.type->external, done;
     uint8_t *converted = hark_mpi_memory(length);
     hark_mpi_pack_external(e.type, e.count, e.buffer, converted);
-    int error = write_once(f, at, converted, length, &done);
+    int error = write_once(a, at, converted, length, &done);
     if (e.type->external) *bytes = done / e.type->external * e.type->size;
     free(converted);
     return error;
 }
 
-static int read_external(struct file *f, MPI_Offset at, struct elements_of e, size_t *bytes)
+static int read_external(struct access *a, MPI_Offset at, struct elements_of e, size_t *bytes)
 {
     size_t length = e.count * e.type->external, done;
     uint8_t *converted = hark_mpi_memory(length);
-    int error = read_once(f, at, converted, length, &done);
+    int error = read_once(a, at, converted, length, &done);
     size_t whole = e.type->external ? done / e.type->external : 0;
     hark_mpi_unpack_external(e.type, whole, e.buffer, converted);
     *bytes = whole * e.type->size;
@@ -178,14 +234,24 @@ static int read_external(struct file *f, MPI_Offset at, struct elements_of e, si
     return error;
 }
 
+/* Bytes in the file. */
+static size_t length_of(const struct file *f, struct elements_of e)
+{
+    return f->external ? e.count * e.type->external : bytes_of(e);
+}
+
 int hark_mpi_file_read(struct file *f, MPI_Offset at, struct elements_of e, size_t *bytes)
 {
     at *= (MPI_Offset)hark_mpi_file_etype_size(f);
     *bytes = 0;
     if (bytes_of(e) == 0) return 0;
-    if (f->external) return read_external(f, at, e, bytes);
-    if (!hark_mpi_type_is_block(e.type, e.count)) return read_packed(f, at, e, bytes);
-    return read_once(f, at, block_of(e), bytes_of(e), bytes);
+    struct access a = begin_access(f, false, at, length_of(f, e));
+    int error;
+    if (f->external) error = read_external(&a, at, e, bytes);
+    else if (!hark_mpi_type_is_block(e.type, e.count)) error = read_packed(&a, at, e, bytes);
+    else error = read_once(&a, at, block_of(e), bytes_of(e), bytes);
+    end_access(&a);
+    return error;
 }
 
 int hark_mpi_file_write(struct file *f, MPI_Offset at, struct elements_of e, size_t *bytes)
@@ -193,7 +259,11 @@ int hark_mpi_file_write(struct file *f, MPI_Offset at, struct elements_of e, siz
     at *= (MPI_Offset)hark_mpi_file_etype_size(f);
     *bytes = 0;
     if (bytes_of(e) == 0) return 0;
-    if (f->external) return write_external(f, at, e, bytes);
-    if (!hark_mpi_type_is_block(e.type, e.count)) return write_packed(f, at, e, bytes);
-    return write_once(f, at, block_of(e), bytes_of(e), bytes);
+    struct access a = begin_access(f, true, at, length_of(f, e));
+    int error;
+    if (f->external) error = write_external(&a, at, e, bytes);
+    else if (!hark_mpi_type_is_block(e.type, e.count)) error = write_packed(&a, at, e, bytes);
+    else error = write_once(&a, at, block_of(e), bytes_of(e), bytes);
+    end_access(&a);
+    return error;
 }

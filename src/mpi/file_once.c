@@ -24,29 +24,25 @@ void hark_mpi_file_once_trimmed(void)
 /* ---- digests ----------------------------------------------------------------------------------
  */
 
-static uint64_t mix(uint64_t digest, uint64_t word)
-{
-    digest = (digest ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-    return digest ^ digest >> 29;
-}
-
 static uint64_t digest_of(const void *data, size_t length)
 {
     const uint8_t *at = data;
-    uint64_t digest = mix(1, length), word;
+    uint64_t digest = hark_mpi_file_mix(1, length), word;
     for (; length >= sizeof word; at += sizeof word, length -= sizeof word) {
         memcpy(&word, at, sizeof word);
-        digest = mix(digest, word);
+        digest = hark_mpi_file_mix(digest, word);
     }
     word = 0;
     memcpy(&word, at, length);
-    return mix(mix(digest, word), 2);
+    return hark_mpi_file_mix(hark_mpi_file_mix(digest, word), 2);
 }
 
 static struct hark_journal_key key_of(const struct deed *d)
 {
     uint64_t what = digest_of(d->path, strlen(d->path));
-    what = mix(mix(mix(mix(what, d->does), (uint64_t)d->at), d->length), d->view);
+    const uint64_t more[] = {d->does, (uint64_t)d->at, d->length, d->layout};
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++)
+        what = hark_mpi_file_mix(what, more[i]);
     return (struct hark_journal_key){what, d->content ? digest_of(d->content, d->length) : 0};
 }
 

@@ -257,6 +257,30 @@ static void atomic(void)
     OK(MPI_File_close(&f));
 }
 
+/* The same of more than is packed at once, from memory with gaps: each process writes all of it. */
+static void atomic_with_gaps(int round)
+{
+    enum { BYTES = 3 << 20 };
+    const char *const name = "test.atomic";
+    char *memory = malloc(2 * (size_t)BYTES), *seen = malloc(BYTES);
+    MPI_Datatype gaps;
+    MPI_Type_vector(BYTES, 1, 2, MPI_CHAR, &gaps);
+    MPI_Type_commit(&gaps);
+    MPI_File f = open_it(name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE);
+    OK(MPI_File_set_atomicity(f, 1));
+    memset(memory, 'a' + (rank + round) % 20, 2 * (size_t)BYTES);
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_write_at(f, 0, memory, 1, gaps, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(f, 0, seen, BYTES, MPI_CHAR, MPI_STATUS_IGNORE));
+    for (int i = 1; i < BYTES; i++)
+        CHECK(seen[i] == seen[0], "byte %d: %c %c", i, seen[i], seen[0]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_close(&f));
+    MPI_Type_free(&gaps);
+    free(memory);
+    free(seen);
+}
+
 static void external(void)
 {
     double out[3] = {1.5, -rank, 1e100}, in[3] = {0};
@@ -322,6 +346,7 @@ int main(int argc, char *argv[])
         if (round == 8) forms();
         if (round == 9) external();
         if (round == 10) atomic();
+        if (round >= 9) atomic_with_gaps(round);
     }
     wrong();
     uint64_t sum;
