@@ -170,6 +170,8 @@ struct hark_setup {
     char *trace;    /* where this process writes its part of the trace; NULL: none */
     char *listen;   /* what the transport listens on; NULL: as it chooses */
     char *spill;    /* NULL: the log does not spill */
+    char *host;     /* name of the one that was chosen for the rank when the job began, also if it
+                       runs on another one now; NULL: there are no hosts */
     char *again;    /* checkpoints beyond that one which are undone, ascending, each with a comma
                        behind it; NULL: none */
     uint64_t log_limit;   /* bytes, 0: none */
@@ -185,6 +187,7 @@ struct hark_setup {
     uint32_t steady;      /* 1: the readings of `keeps` are the same in every run */
     uint32_t encrypts;    /* 1: the transport encrypts what leaves the host */
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
+    uint32_t program;     /* which of the job's programs it is, from 0 */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */
     uint64_t frame_limit;                    /* bytes of header and payload; 0: HARK_FRAME_LIMIT */

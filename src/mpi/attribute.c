@@ -264,6 +264,7 @@ static int *predefined(int keyval)
     static int tag_limit = TAG_LIMIT, host = MPI_PROC_NULL, io = MPI_ANY_SOURCE, global = 0,
                universe, application = 0;
     universe = hark_size();
+    application = (int)hark_process.setup.program;
     switch (predefined_key(keyval)) {
     case MPI_TAG_UB: return &tag_limit;
     case MPI_HOST: return &host;

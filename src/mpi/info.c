@@ -126,10 +126,8 @@ static void describe(struct info *i)
     struct utsname machine;
     char text[VALUE_LIMIT];
     describe_command(i);
-    if (uname(&machine) == 0) {
-        hark_mpi_info_set(i, "arch", machine.machine);
-        hark_mpi_info_set(i, "host", machine.nodename);
-    }
+    if (uname(&machine) == 0) hark_mpi_info_set(i, "arch", machine.machine);
+    hark_mpi_info_set(i, "host", hark_app.host);
     if (getcwd(text, sizeof text)) hark_mpi_info_set(i, "wdir", text);
     hark_mpi_info_set(i, "thread_level", hark_mpi_thread_level_name(hark_mpi_thread_level));
 }

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "../process/process.h"
 #include "internal.h"
@@ -183,14 +182,16 @@ int PMPI_Get_library_version(char *version, int *length)
     return MPI_SUCCESS;
 }
 
+/* The same in every execution, for a program may send it. */
 PUBLIC(Get_processor_name)
 int PMPI_Get_processor_name(char *name, int *length)
 {
     NEED_OPEN();
-    name[0] = 0;
-    gethostname(name, MPI_MAX_PROCESSOR_NAME);
-    name[MPI_MAX_PROCESSOR_NAME - 1] = 0;
-    *length = (int)strlen(name);
+    NEED(NULL, name, MPI_ERR_ARG, "name is NULL");
+    NEED(NULL, length, MPI_ERR_ARG, "resultlen is NULL");
+    *length = (int)strnlen(hark_app.host, MPI_MAX_PROCESSOR_NAME - 1);
+    memcpy(name, hark_app.host, (size_t)*length);
+    name[*length] = 0;
     return MPI_SUCCESS;
 }
 

@@ -48,7 +48,8 @@ static void on_resume(void *self)
 #define OWN_REGION      UINT64_MAX
 #define PROLOGUE_REGION (UINT64_MAX - 1)
 #define CAPTURED_REGION (UINT64_MAX - 2) /* of the interface above */
-#define REGIONS_OF_HARK 3                /* at most, in an image */
+#define HOST_REGION     (UINT64_MAX - 3)
+#define REGIONS_OF_HARK 4 /* at most, in an image */
 #define IS_OF_HARK(id)  ((id) > UINT64_MAX - 16)
 
 static int on_capture(void *self, uint64_t id, const struct hark_region **region, uint32_t *count)
@@ -77,6 +78,7 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     if (length) memcpy(own + sizeof hark_app.own, pending, length);
     uint32_t n = (uint32_t)hark_app.region_count;
     r[n++] = (struct hark_region){OWN_REGION, own, sizeof hark_app.own + length};
+    r[n++] = (struct hark_region){HOST_REGION, hark_app.host, strlen(hark_app.host)};
     if (!hark_prologue.lost)
         r[n++] = (struct hark_region){PROLOGUE_REGION, hark_prologue.bytes, hark_prologue.length};
     if (hark_app.capture) {
@@ -148,6 +150,19 @@ static const struct hark_region *of_hark(
     return NULL;
 }
 
+static void set_host(void)
+{
+    if (P.setup.host) snprintf(hark_app.host, sizeof hark_app.host, "%s", P.setup.host);
+    else (void)gethostname(hark_app.host, sizeof hark_app.host - 1);
+}
+
+static void set_saved_host(const struct hark_region *host)
+{
+    if (host == NULL || host->length == 0 || host->length >= sizeof hark_app.host) return;
+    memcpy(hark_app.host, host->at, (size_t)host->length);
+    hark_app.host[host->length] = 0;
+}
+
 /* Until hark_restarted, what was recorded takes the place of communication. */
 static void begin_again(const struct hark_region *prologue)
 {
@@ -181,6 +196,7 @@ static void restart(void)
     memcpy(hark_app.own_saved, hark_app.own, sizeof hark_app.own);
     hark_app.saved = region;
     hark_app.saved_count = count;
+    set_saved_host(of_hark(region, count, HOST_REGION));
     begin_again(of_hark(region, count, PROLOGUE_REGION));
     hark_app.catch_up = atomic_load_explicit(&P.slot->position, memory_order_relaxed);
     if (hark_app.catch_up <= hark_app.own[3])
@@ -237,6 +253,7 @@ int hark_init(void)
     P.waits = hark_app_waits;
     hark_app.joined = true;
     hark_app.ready = P.setup.checkpoint == 0;
+    set_host();
     hark_interval_begin(hark_process_now());
     if (P.setup.checkpoint == 0 && hark_service_survives(P.protocol)) hark_prologue_begin();
     if (P.setup.inc || P.setup.re) restart();

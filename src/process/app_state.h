@@ -72,7 +72,7 @@ struct hark_request {                     /* a posted receive, or a send */
     };
 };
 
-enum { APP_SEEN = 16 };
+enum { APP_SEEN = 16, APP_HOST = 256 };
 struct app {
     bool joined, left;
     bool ready;        /* joined, and has its protected memory back if it begins again */
@@ -135,6 +135,9 @@ struct app {
     void (*combine)(int kind, void *into, const void *part, size_t length);
     /* Acknowledges those, and forgets them. NULL: nobody marks. */
     void (*acknowledge)(void);
+    /* Where its first execution was to run, as an application may ask: what depends on it is the
+     * same in every execution. In images too, for a job may be resumed on other hosts. */
+    char host[APP_HOST];
 };
 extern struct app hark_app;
 

@@ -154,6 +154,8 @@ void hark_sup_hosts_look(uv_timer_t *timer);              /* from time to time *
 /* Where a process is to run whose host is gone, or that has none yet; false after a line: nowhere.
  */
 bool hark_sup_place(struct child *c);
+/* The name of the host that it was to run on when the job began; NULL: there are no hosts. */
+const char *hark_sup_first_host(const struct child *c);
 
 /* codes.c: codes over the images of several hosts, with --host-store; else nothing happens */
 bool hark_sup_codes_open(struct supervisor *s); /* false: no memory */

@@ -19,6 +19,12 @@ static struct host *first_place(const struct child *c)
     return NULL;
 }
 
+const char *hark_sup_first_host(const struct child *c)
+{
+    const struct host *h = c->s->host ? first_place(c) : NULL;
+    return h ? h->name : NULL;
+}
+
 /* Later: all of a dead host's onto the same spare one, if there is any; else where least run. */
 static struct host *next_place(const struct supervisor *s)
 {
