@@ -48,25 +48,30 @@ static struct group *part_of(const struct group *g, const struct place *all, int
     return hark_mpi_group_make(n, world);
 }
 
-/* All of this process's group, and of an intercommunicator the others. */
-static int all_places(struct comm *c, struct place mine, struct place *local, struct place *remote)
+static int processes_of(const struct comm *c)
+{
+    return c->size + (c->remote ? c->remote->size : 0);
+}
+
+/* What each has: all of this process's group, and of an intercommunicator the others behind. */
+static int gather(struct comm *c, const void *mine, int bytes, void *all)
 {
     MPI_Comm comm = HANDLE(MPI_Comm, c->remote ? c->local : c);
-    int code = PMPI_Allgather(&mine, 3, MPI_INT, local, 3, MPI_INT, comm);
-    if (code == MPI_SUCCESS && c->remote)
-        code = PMPI_Allgather(&mine, 3, MPI_INT, remote, 3, MPI_INT, HANDLE(MPI_Comm, c));
-    return code;
+    int code = PMPI_Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, comm);
+    if (code || c->remote == NULL) return code;
+    uint8_t *others = (uint8_t *)all + (size_t)c->size * (size_t)bytes;
+    return PMPI_Allgather(mine, bytes, MPI_BYTE, others, bytes, MPI_BYTE, HANDLE(MPI_Comm, c));
 }
 
 /* Contexts of all parts at once: they are disjoint, and so one number serves all. */
 static int split(struct comm *c, int color, int key, MPI_Comm *newcomm, const char *call)
 {
     struct place mine = {color, key, c->rank};
-    int others = c->remote ? c->remote->size : 0, code;
-    struct place *local = hark_mpi_memory((size_t)(c->size + others) * sizeof *local);
+    int code;
+    struct place *local = hark_mpi_memory((size_t)processes_of(c) * sizeof *local);
     struct place *remote = local + c->size;
     *newcomm = MPI_COMM_NULL;
-    code = all_places(c, mine, local, remote);
+    code = gather(c, &mine, sizeof mine, local);
     int context = code ? -1 : hark_mpi_context_agree(c);
     MPI_Comm own = MPI_COMM_NULL;
     if (code == MPI_SUCCESS && c->remote)
@@ -123,16 +128,22 @@ static int color_of_set(const struct info *hints)
 }
 #endif
 
-/* All processes of a job are on one machine, and none is bound to a part of it: there is nothing
- * smaller that only some of them share. Negative: there is no such kind. */
+/* Colors that depend on where the processes are. */
+enum {
+    NO_KIND = INT_MIN,
+    OF_HOST,            /* those of one host */
+    OF_HOST_IF_SEVERAL, /* the same, but none if all are on one */
+};
+
+/* No process is bound to a part of its host: there is nothing smaller that only some share. */
 static int color_of_kind(int kind, const struct info *hints)
 {
     (void)hints;
 #if MPI_VERSION >= 4
     const char *resource = hints ? hark_mpi_info_value(hints, "mpi_hw_resource_type") : NULL;
-    if (kind == MPI_COMM_TYPE_HW_UNGUIDED) return MPI_UNDEFINED;
+    if (kind == MPI_COMM_TYPE_HW_UNGUIDED) return OF_HOST_IF_SEVERAL;
     if (kind == MPI_COMM_TYPE_HW_GUIDED)
-        return resource && strcmp(resource, "mpi_shared_memory") == 0 ? 0 : MPI_UNDEFINED;
+        return resource && strcmp(resource, "mpi_shared_memory") == 0 ? OF_HOST : MPI_UNDEFINED;
 #endif
 #if defined(MPI_COMM_TYPE_RESOURCE_GUIDED)
     if (kind == MPI_COMM_TYPE_RESOURCE_GUIDED)
@@ -141,9 +152,39 @@ static int color_of_kind(int kind, const struct info *hints)
 #if defined(HARK_MPI_MPICH)
     if (kind == MPIX_COMM_TYPE_NEIGHBORHOOD) return color_of_directory(hints);
 #elif defined(HARK_MPI_OPENMPI)
-    if (kind >= OMPI_COMM_TYPE_HWTHREAD && kind <= OMPI_COMM_TYPE_CLUSTER) return 0;
+    if (kind == OMPI_COMM_TYPE_CU || kind == OMPI_COMM_TYPE_CLUSTER) return 0;
+    if (kind >= OMPI_COMM_TYPE_HWTHREAD && kind <= OMPI_COMM_TYPE_HOST) return OF_HOST;
 #endif
-    return kind == MPI_COMM_TYPE_SHARED ? 0 : kind == MPI_UNDEFINED ? MPI_UNDEFINED : INT_MIN;
+    return kind == MPI_COMM_TYPE_SHARED ? OF_HOST : kind == MPI_UNDEFINED ? MPI_UNDEFINED : NO_KIND;
+}
+
+static uint64_t digest_of_host(void)
+{
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (const char *at = hark_app.host; *at; at++)
+        digest = (digest ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
+    return digest;
+}
+
+/* The lowest rank in the job of those on the host of this process, as it was when the job began: a
+ * process that executes again on another host splits as before. All take part, also those that do
+ * not ask for it: not all need give the same split_type. */
+static int find_host(struct comm *c, int *lowest, bool *several)
+{
+    const int n = processes_of(c);
+    const uint64_t mine = digest_of_host();
+    uint64_t *all = hark_mpi_memory((size_t)n * sizeof *all);
+    int code = gather(c, &mine, sizeof mine, all);
+    *lowest = INT_MAX;
+    *several = false;
+    for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
+        int world = i < c->size ? hark_mpi_group_world_rank(c->group, i)
+                                : hark_mpi_group_world_rank(c->remote, i - c->size);
+        if (all[i] != mine) *several = true;
+        else if (world < *lowest) *lowest = world;
+    }
+    free(all);
+    return code;
 }
 
 PUBLIC(Comm_split_type)
@@ -151,9 +192,22 @@ int PMPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, 
 {
     NEED_COMM(c, comm);
     NEED_POINTER(c, newcomm);
-    int color = color_of_kind(split_type, INFO(info));
-    NEED(c, color != INT_MIN, MPI_ERR_ARG, "there is no split_type %d", split_type);
+    int color = color_of_kind(split_type, INFO(info)), host;
+    bool several;
+    NEED(c, color != NO_KIND, MPI_ERR_ARG, "there is no split_type %d", split_type);
+    *newcomm = MPI_COMM_NULL;
+    int code = find_host(c, &host, &several);
+    if (code) return code;
+    if (color == OF_HOST || color == OF_HOST_IF_SEVERAL)
+        color = several || color == OF_HOST ? host : MPI_UNDEFINED;
     return split(c, color, key, newcomm, __func__);
+}
+
+#define FOREIGN "the group has a process that is not in the communicator"
+/* Of the group's process i. */
+static int rank_in(const struct comm *c, const struct group *g, int i)
+{
+    return hark_mpi_group_local_rank(c->group, hark_mpi_group_world_rank(g, i));
 }
 
 /* Of a communicator's processes those in `group`; each names a group that it is in, or the same as
@@ -167,9 +221,8 @@ int PMPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm)
     NEED(c, g, MPI_ERR_GROUP, "the group is not valid");
     int color = MPI_UNDEFINED;
     for (int i = 0; i < g->size; i++) {
-        int rank = hark_mpi_group_local_rank(c->group, hark_mpi_group_world_rank(g, i));
-        NEED(c, rank != MPI_UNDEFINED, MPI_ERR_GROUP,
-            "the group has a process that is not in the communicator");
+        int rank = rank_in(c, g, i);
+        NEED(c, rank != MPI_UNDEFINED, MPI_ERR_GROUP, FOREIGN);
         if (g->rank != MPI_UNDEFINED && (color == MPI_UNDEFINED || rank < color)) color = rank;
     }
     /* Between two groups there is one new communicator: what they choose meets in one color. */
@@ -187,6 +240,8 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
     NEED_TAG(c, tag);
     *newcomm = MPI_COMM_NULL;
     if (g->rank == MPI_UNDEFINED) return MPI_SUCCESS;
+    for (int i = 0; i < g->size; i++)
+        NEED(c, rank_in(c, g, i) != MPI_UNDEFINED, MPI_ERR_GROUP, FOREIGN);
     int context = hark_mpi_context_agree_group(c, g, tag);
     if (context < 0) return NO_CONTEXT(c);
     struct comm *d = hark_mpi_comm_make(hark_mpi_group_again(g), NULL, (uint16_t)context);

@@ -95,6 +95,21 @@ static void test_group(void)
     MPI_Group_free(&world);
 }
 
+/* Two halves, and a group that has processes of both: an error for each of the two functions. */
+static void test_foreign_group(void)
+{
+    MPI_Group world;
+    MPI_Comm half, comm;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    CHECK(size == 1 || MPI_Comm_create(half, world, &comm) == MPI_ERR_GROUP, "");
+    CHECK(size == 1 || MPI_Comm_create_group(half, world, 9, &comm) == MPI_ERR_GROUP, "");
+    CHECK(size == 1 || comm == MPI_COMM_NULL, "");
+    MPI_Group_free(&world);
+    MPI_Comm_free(&half);
+}
+
 static void test_kinds(void)
 {
     MPI_Comm comm;
@@ -160,6 +175,7 @@ int main(int argc, char **argv)
         test_later();
         test_between();
         test_group();
+        test_foreign_group();
         test_kinds();
         test_of_new_mpi();
     }
