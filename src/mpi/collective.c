@@ -14,12 +14,12 @@
 #define LISTED(buffer, elements, places, handle, wide)                                             \
     {                                                                                              \
         .data = buffer, .counts = elements, .displacements = places, .datatype = handle,           \
-        .wide_counts = wide, .wide_displacements = wide                                            \
+        .wide_counts = wide, .wide_displacements = wide, .listed = true                            \
     }
 #define TYPED(buffer, elements, places, handles, wide, wide_places)                                \
     {                                                                                              \
         .data = buffer, .counts = elements, .displacements = places, .datatypes = handles,         \
-        .wide_counts = wide, .wide_displacements = wide_places                                     \
+        .wide_counts = wide, .wide_displacements = wide_places, .listed = true                     \
     }
 
 #define OUT(C) const void *out, C out_count, MPI_Datatype out_type,

@@ -13,6 +13,7 @@ struct blocks {
      * of w calls in bytes. Of int, or of MPI_Count and MPI_Aint. */
     const void *counts, *displacements;
     bool wide_counts, wide_displacements;
+    bool listed;                   /* it should have counts */
     const MPI_Datatype *datatypes; /* of w calls: for each block */
     struct type *type;             /* of the datatype */
     struct type **types;           /* of the datatypes: memory of malloc */

@@ -101,6 +101,7 @@ static int check_blocks(struct call *k, struct blocks *b)
 {
     int n = blocks_of(k, b);
     b->type = TYPE(MPI_BYTE);
+    if (n > 0 && b->listed && b->counts == NULL) BAD(k, MPI_ERR_ARG, "the counts are NULL");
     int code = n > 0 ? check_types(k, b, n) : MPI_SUCCESS;
     for (int i = 0; i < n && code == MPI_SUCCESS; i++) {
         code = check_block(k, b, i);

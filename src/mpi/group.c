@@ -188,6 +188,7 @@ static int subset(
     struct group *g, int n, const int ranks[], bool include, MPI_Group *newgroup, const char *call)
 {
     int bad;
+    if (n > 0 && ranks == NULL) return hark_mpi_error(NULL, MPI_ERR_ARG, call, "ranks is NULL");
     uint8_t *mark = hark_mpi_memory((size_t)g->size);
     if (n < 0 || !marked(g, n, ranks, mark, &bad)) {
         free(mark);
@@ -247,6 +248,7 @@ static int *ranks_of_ranges(const struct group *g, int n, int ranges[][3], int *
 static int range_subset(
     struct group *g, int n, int ranges[][3], bool include, MPI_Group *newgroup, const char *call)
 {
+    if (n > 0 && ranges == NULL) return hark_mpi_error(NULL, MPI_ERR_ARG, call, "ranges is NULL");
     int count, *ranks = n < 0 ? NULL : ranks_of_ranges(g, n, ranges, &count);
     if (ranks == NULL)
         return hark_mpi_error(NULL, MPI_ERR_ARG, call,

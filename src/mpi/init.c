@@ -118,6 +118,7 @@ PUBLIC(Query_thread)
 int PMPI_Query_thread(int *provided)
 {
     NEED_OPEN();
+    NEED(NULL, provided, MPI_ERR_ARG, "provided is NULL");
     *provided = hark_mpi_thread_level;
     return MPI_SUCCESS;
 }
@@ -126,6 +127,7 @@ PUBLIC(Is_thread_main)
 int PMPI_Is_thread_main(int *flag)
 {
     NEED_OPEN();
+    NEED(NULL, flag, MPI_ERR_ARG, "flag is NULL");
     *flag = pthread_equal(pthread_self(), main_thread) != 0;
     return MPI_SUCCESS;
 }
@@ -133,6 +135,7 @@ int PMPI_Is_thread_main(int *flag)
 PUBLIC(Initialized)
 int PMPI_Initialized(int *flag)
 {
+    NEED(NULL, flag, MPI_ERR_ARG, "flag is NULL");
     *flag = initialized;
     return MPI_SUCCESS;
 }
@@ -140,6 +143,7 @@ int PMPI_Initialized(int *flag)
 PUBLIC(Finalized)
 int PMPI_Finalized(int *flag)
 {
+    NEED(NULL, flag, MPI_ERR_ARG, "flag is NULL");
     *flag = finalized;
     return MPI_SUCCESS;
 }
@@ -170,6 +174,7 @@ int PMPI_Abort(MPI_Comm comm, int status)
 PUBLIC(Get_version)
 int PMPI_Get_version(int *version, int *subversion)
 {
+    NEED(NULL, version && subversion, MPI_ERR_ARG, "version or subversion is NULL");
     *version = MPI_VERSION;
     *subversion = MPI_SUBVERSION;
     return MPI_SUCCESS;
@@ -178,6 +183,7 @@ int PMPI_Get_version(int *version, int *subversion)
 PUBLIC(Get_library_version)
 int PMPI_Get_library_version(char *version, int *length)
 {
+    NEED(NULL, version && length, MPI_ERR_ARG, "version or resultlen is NULL");
     *length = snprintf(version, MPI_MAX_LIBRARY_VERSION_STRING, "hark 0.1.0");
     return MPI_SUCCESS;
 }
@@ -187,8 +193,7 @@ PUBLIC(Get_processor_name)
 int PMPI_Get_processor_name(char *name, int *length)
 {
     NEED_OPEN();
-    NEED(NULL, name, MPI_ERR_ARG, "name is NULL");
-    NEED(NULL, length, MPI_ERR_ARG, "resultlen is NULL");
+    NEED(NULL, name && length, MPI_ERR_ARG, "name or resultlen is NULL");
     *length = (int)strnlen(hark_app.host, MPI_MAX_PROCESSOR_NAME - 1);
     memcpy(name, hark_app.host, (size_t)*length);
     name[*length] = 0;

@@ -165,6 +165,7 @@ static int receive_later(void *buffer, long long count, const struct type *t, MP
         NEED_MESSAGE(m, message);                                                                  \
         NEED_COUNT(m->comm, count);                                                                \
         NEED_COMMITTED(m->comm, t, datatype);                                                      \
+        if (!m->o.predefined) NEED_BUFFER(m->comm, buffer, count, t);                              \
         return receive(buffer, count, t, message, m, status, __func__);                            \
     }                                                                                              \
     PUBLIC(Imrecv##suffix)                                                                         \
@@ -174,6 +175,7 @@ static int receive_later(void *buffer, long long count, const struct type *t, MP
         NEED_MESSAGE(m, message);                                                                  \
         NEED_COUNT(m->comm, count);                                                                \
         NEED_COMMITTED(m->comm, t, datatype);                                                      \
+        if (!m->o.predefined) NEED_BUFFER(m->comm, buffer, count, t);                              \
         NEED(m->comm, request, MPI_ERR_ARG, "request is NULL");                                    \
         return receive_later(buffer, count, t, message, m, request);                               \
     }

@@ -349,6 +349,7 @@ int PMPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
     NEED_COMM(c, comm);
     NEED_SOURCE(c, source);
     NEED_TAG_OR_ANY(c, tag);
+    NEED(c, flag, MPI_ERR_ARG, "flag is NULL");
     struct hark_info info;
     *flag = 1;
     if (source == MPI_PROC_NULL) {

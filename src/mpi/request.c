@@ -239,6 +239,7 @@ static int start_standard(struct comm *c, const void *buffer, size_t count, stru
         NEED_COMMITTED(c, t, datatype);                                                            \
         NEED_PEER(c, dest);                                                                        \
         NEED_TAG(c, tag);                                                                          \
+        NEED(c, request, MPI_ERR_ARG, "request is NULL");                                          \
         *request = HANDLE(MPI_Request, &hark_mpi_request_done);                                    \
         if (dest == MPI_PROC_NULL) return MPI_SUCCESS;                                             \
         NEED_BUFFER(c, buffer, count, t);                                                          \
@@ -261,6 +262,7 @@ COUNTS(ISEND, Irsend)
         NEED_COMMITTED(c, t, datatype);                                                            \
         need_peer(c, peer);                                                                        \
         need_tag(c, tag);                                                                          \
+        NEED(c, request, MPI_ERR_ARG, "request is NULL");                                          \
         if (peer != MPI_PROC_NULL) NEED_BUFFER(c, buffer, count, t);                               \
         struct request *r =                                                                        \
             make(c, (void *)(uintptr_t)buffer, (size_t)count, t, peer, tag, function);             \
@@ -361,6 +363,7 @@ int PMPI_Startall(int count, MPI_Request requests[])
 {
     NEED_OPEN();
     NEED_COUNT(NULL, count);
+    NEED(NULL, requests || count == 0, MPI_ERR_ARG, "the requests are NULL");
     for (int i = 0; i < count; i++) {
         int code = PMPI_Start(&requests[i]);
         if (code) return code;

@@ -45,6 +45,12 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
     return error ? raise_of(c, error, __func__) : MPI_SUCCESS;
 }
 
+/* Requests of a call that has several, and what else it needs; `what` are the names of these. */
+#define NEED_REQUESTS(count, requests, others, what)                                               \
+    NEED_COUNT(NULL, count);                                                                       \
+    NEED(NULL, (requests) || (count) == 0, MPI_ERR_ARG, "the requests are NULL");                  \
+    NEED(NULL, others, MPI_ERR_ARG, what " is NULL")
+
 static MPI_Status *status_at(MPI_Status statuses[], int i)
 {
     return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
@@ -140,7 +146,7 @@ PUBLIC(Waitany)
 int PMPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
+    NEED_REQUESTS(count, requests, index, "index");
     struct request *any;
     int active = count_active(count, requests, &any), i;
     if (active < 0) return NOT_VALID(__func__);
@@ -208,7 +214,7 @@ int PMPI_Waitsome(
     int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
+    NEED_REQUESTS(count, requests, outcount && (indices || count == 0), "outcount or indices");
     struct request *any;
     struct comm *of = NULL;
     bool failed = false;
@@ -258,7 +264,7 @@ PUBLIC(Testany)
 int PMPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
+    NEED_REQUESTS(count, requests, index && flag, "index or flag");
     struct request *any;
     int active = count_active(count, requests, &any), i;
     if (active < 0) return NOT_VALID(__func__);
@@ -294,7 +300,7 @@ PUBLIC(Testall)
 int PMPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
+    NEED_REQUESTS(count, requests, flag, "flag");
     struct request *open;
     if (count_active(count, requests, &open) < 0) return NOT_VALID(__func__);
     hark_process_poll();
@@ -312,7 +318,7 @@ int PMPI_Testsome(
     int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
+    NEED_REQUESTS(count, requests, outcount && (indices || count == 0), "outcount or indices");
     struct request *any;
     struct comm *of = NULL;
     bool failed = false;
@@ -358,8 +364,7 @@ int PMPI_Request_get_status_all(
     int count, const MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
-    NEED(NULL, flag, MPI_ERR_ARG, "flag is NULL");
+    NEED_REQUESTS(count, requests, flag, "flag");
     int code = MPI_SUCCESS;
     *flag = 1;
     for (int i = 0; i < count && *flag && code == MPI_SUCCESS; i++)
@@ -373,8 +378,7 @@ int PMPI_Request_get_status_any(
     int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
-    NEED(NULL, index && flag, MPI_ERR_ARG, "index or flag is NULL");
+    NEED_REQUESTS(count, requests, index && flag, "index or flag");
     struct request *any;
     int active = count_active(count, requests, &any), code = MPI_SUCCESS;
     if (active < 0) return NOT_VALID(__func__);
@@ -394,8 +398,7 @@ int PMPI_Request_get_status_some(
     int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[])
 {
     NEED_OPEN();
-    NEED_COUNT(NULL, count);
-    NEED(NULL, outcount && (indices || count == 0), MPI_ERR_ARG, "outcount or indices is NULL");
+    NEED_REQUESTS(count, requests, outcount && (indices || count == 0), "outcount or indices");
     struct request *any;
     int active = count_active(count, requests, &any), code = MPI_SUCCESS;
     if (active < 0) return NOT_VALID(__func__);

@@ -117,9 +117,10 @@ static void give_addresses(const struct layout *l, MPI_Aint addresses[])
 #define NEED_NOT_NAMED(l)                                                                          \
     NEED(NULL, (l)->combiner != MPI_COMBINER_NAMED, MPI_ERR_TYPE,                                  \
         "the datatype is predefined: it has no contents")
-#define NEED_ROOM(what, room, needed)                                                              \
+#define NEED_ROOM(what, room, array, needed)                                                       \
     NEED(NULL, (MPI_Count)(room) >= (MPI_Count)(needed), MPI_ERR_ARG,                              \
-        "there is room for %lld " what ", and the datatype has %zu", (long long)(room), needed)
+        "there is room for %lld " what ", and the datatype has %zu", (long long)(room), needed);   \
+    NEED(NULL, (array) || (needed) == 0, MPI_ERR_ARG, "the array of " what " is NULL")
 
 PUBLIC(Type_get_contents)
 int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses,
@@ -130,9 +131,9 @@ int PMPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addr
     const struct layout *l = layout_of(t);
     NEED_NOT_NAMED(l);
     NEED_SMALL(l);
-    NEED_ROOM("integers", max_integers, l->count[INTEGERS]);
-    NEED_ROOM("addresses", max_addresses, l->count[ADDRESSES]);
-    NEED_ROOM("datatypes", max_types, types_of(t));
+    NEED_ROOM("integers", max_integers, integers, l->count[INTEGERS]);
+    NEED_ROOM("addresses", max_addresses, addresses, l->count[ADDRESSES]);
+    NEED_ROOM("datatypes", max_types, types, types_of(t));
     give_integers(l, integers);
     give_addresses(l, addresses);
     give_types(t, types);
@@ -148,10 +149,10 @@ int PMPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_
     NEED_TYPE(NULL, t, datatype);
     const struct layout *l = layout_of(t);
     NEED_NOT_NAMED(l);
-    NEED_ROOM("integers", max_integers, l->count[INTEGERS]);
-    NEED_ROOM("addresses", max_addresses, l->count[ADDRESSES]);
-    NEED_ROOM("large counts", max_large_counts, l->count[LARGE_COUNTS]);
-    NEED_ROOM("datatypes", max_types, types_of(t));
+    NEED_ROOM("integers", max_integers, integers, l->count[INTEGERS]);
+    NEED_ROOM("addresses", max_addresses, addresses, l->count[ADDRESSES]);
+    NEED_ROOM("large counts", max_large_counts, large_counts, l->count[LARGE_COUNTS]);
+    NEED_ROOM("datatypes", max_types, types, types_of(t));
     give_integers(l, integers);
     give_addresses(l, addresses);
     for (size_t i = 0; i < l->count[LARGE_COUNTS]; i++) large_counts[i] = l->value[LARGE_COUNTS][i];

@@ -122,6 +122,19 @@ static int check_op(struct window *w, const struct asked *k, struct access *a)
     return MPI_SUCCESS;
 }
 
+/* Integers, logicals and bytes. */
+static int check_compare(struct window *w, const struct asked *k, const struct access *a)
+{
+    const struct type *t = a->type;
+    bool logical = t->element >= ELEMENT_BOOL && t->element <= ELEMENT_LOGICAL8;
+    NEEDS(k->compare, MPI_ERR_BUFFER, "compare_addr is NULL");
+    NEEDS(t->o.predefined && (logical || hark_mpi_op_defined(hark_mpi_op_of(OPERATION_BAND), t)),
+        MPI_ERR_TYPE,
+        "the datatype is %s, and must be a predefined one of integers, logicals or bytes",
+        t->name[0] ? t->name : "the program's");
+    return MPI_SUCCESS;
+}
+
 static bool ignores_origin(const struct asked *k)
 {
     const struct op *op = k->combines ? OP(k->op) : NULL;
@@ -158,6 +171,7 @@ static int check(struct window *w, const struct asked *k, struct access *a)
     if (code) return code;
     a->result_type = (struct type *)(uintptr_t)result;
     if (k->combines) code = check_op(w, k, a);
+    if (k->does == DOES_COMPARE) code = check_compare(w, k, a);
     if (code == 0) code = check_range(w, k, a);
     return code ? code : check_lengths(w, k, a);
 }

@@ -115,10 +115,120 @@ static void test_codes(int round)
     }
 }
 
+/* ---- arguments that are not there -------------------------------------------------------------
+ */
+
+#define FAILS(expected, call)                                                                      \
+    do {                                                                                           \
+        int code_ = call;                                                                          \
+        CHECK(code_ != MPI_SUCCESS && class_of(code_) == (expected), #call ": %d", code_);         \
+    } while (0)
+
+static void test_missing_requests(void)
+{
+    int value = 0, flag;
+    MPI_Request none[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    FAILS(MPI_ERR_ARG, MPI_Isend(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Ibsend(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Irsend(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Issend(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Irecv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Send_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Bsend_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Rsend_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Ssend_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Recv_init(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Startall(2, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Waitany(2, none, NULL, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Waitany(2, NULL, &value, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Waitsome(2, none, NULL, &value, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Waitsome(2, none, &value, NULL, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Waitsome(2, NULL, &value, &flag, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testany(2, none, NULL, &flag, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testany(2, none, &value, NULL, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testany(2, NULL, &value, &flag, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testsome(2, none, NULL, &value, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testsome(2, none, &value, NULL, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testsome(2, NULL, &value, &flag, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testall(2, none, NULL, MPI_STATUSES_IGNORE));
+    FAILS(MPI_ERR_ARG, MPI_Testall(2, NULL, &flag, MPI_STATUSES_IGNORE));
+}
+
+/* A message that is matched and not received yet can still be received. */
+static void test_missing_buffers(void)
+{
+    int data[4] = {1, 2, 3, 4}, into[4] = {0};
+    MPI_Message message;
+    MPI_Request request;
+    FAILS(MPI_ERR_ARG, MPI_Iprobe(0, 0, MPI_COMM_WORLD, NULL, MPI_STATUS_IGNORE));
+    MPI_Send(data, 4, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD);
+    MPI_Mprobe((rank + size - 1) % size, 3, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    FAILS(MPI_ERR_BUFFER, MPI_Mrecv(NULL, 4, MPI_INT, &message, MPI_STATUS_IGNORE));
+    FAILS(MPI_ERR_BUFFER, MPI_Imrecv(NULL, 4, MPI_INT, &message, &request));
+    MPI_Mrecv(into, 4, MPI_INT, &message, MPI_STATUS_IGNORE);
+    CHECK(into[3] == 4, "%d", into[3]);
+}
+
+static void test_missing_lists(void)
+{
+    int data[64] = {0}, into[64] = {0};
+    MPI_Group world, g;
+    MPI_Datatype t;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    FAILS(MPI_ERR_ARG, MPI_Group_incl(world, 1, NULL, &g));
+    FAILS(MPI_ERR_ARG, MPI_Group_excl(world, 1, NULL, &g));
+    FAILS(MPI_ERR_ARG, MPI_Group_range_incl(world, 1, NULL, &g));
+    FAILS(MPI_ERR_ARG, MPI_Group_range_excl(world, 1, NULL, &g));
+    MPI_Group_free(&world);
+    MPI_Type_contiguous(3, MPI_INT, &t);
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents(t, 1, 0, 1, NULL, NULL, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Type_get_contents(t, 1, 0, 1, data, NULL, NULL));
+    MPI_Type_free(&t);
+    FAILS(MPI_ERR_ARG, MPI_Reduce_scatter(data, into, NULL, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_ARG,
+        MPI_Alltoallv(data, NULL, NULL, MPI_INT, into, NULL, NULL, MPI_INT, MPI_COMM_WORLD));
+    FAILS(MPI_ERR_ARG,
+        MPI_Scatterv(data, NULL, NULL, MPI_INT, into, 1, MPI_INT, rank, MPI_COMM_WORLD));
+}
+
+static void test_missing_results(void)
+{
+    int n;
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    FAILS(MPI_ERR_ARG, MPI_Get_processor_name(NULL, &n));
+    FAILS(MPI_ERR_ARG, MPI_Get_version(NULL, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Get_library_version(text, NULL));
+    FAILS(MPI_ERR_ARG, MPI_Initialized(NULL));
+    FAILS(MPI_ERR_ARG, MPI_Finalized(NULL));
+    FAILS(MPI_ERR_ARG, MPI_Query_thread(NULL));
+    FAILS(MPI_ERR_ARG, MPI_Is_thread_main(NULL));
+}
+
+static void test_compare_and_swap(void)
+{
+    double real[4] = {0};
+    int data[4] = {0};
+    MPI_Win win;
+    MPI_Win_create(data, sizeof data, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    MPI_Win_fence(0, win);
+    FAILS(
+        MPI_ERR_TYPE, MPI_Compare_and_swap(&real[0], &real[1], &real[2], MPI_DOUBLE, rank, 0, win));
+    FAILS(MPI_ERR_BUFFER, MPI_Compare_and_swap(&data[1], NULL, &data[2], MPI_INT, rank, 0, win));
+    CHECK(MPI_Compare_and_swap(&data[1], &data[3], &data[2], MPI_INT, rank, 0, win) == 0, "");
+    MPI_Win_fence(0, win);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    test_missing_requests();
+    test_missing_buffers();
+    test_missing_lists();
+    test_missing_results();
+    test_compare_and_swap();
     for (int round = 0; round < 60; round++) {
         test_handlers();
         test_truncation();
