@@ -393,6 +393,8 @@ int hark_mpi_send_start(struct comm *c, const void *data, size_t count, const st
 /* Posts r, which has its memory: for what kind of context, one of OF_... */
 void hark_mpi_post(struct comm *c, struct hark_request *r, int source, int of, int tag);
 void hark_mpi_acknowledge(void);
+/* One that a matched probe had found, and that is received now. */
+void hark_mpi_acknowledge_found(const struct comm *c, const struct hark_info *info);
 bool hark_mpi_probe(
     struct comm *c, int source, int tag, bool wait, struct hark_info *info, const char *call);
 /* A test or probe has found nothing: hark_app_missed(), and the processor for others if that

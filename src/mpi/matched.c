@@ -41,7 +41,7 @@ static void keep(struct hark_request *r, const void *payload, size_t length)
 
 static void probe_begin(struct probe *p, struct comm *c, int source, int tag)
 {
-    *p = (struct probe){.r = {.land = keep, .room = SIZE_MAX}};
+    *p = (struct probe){.r = {.land = keep, .room = SIZE_MAX, .only_finds = true}};
     hark_mpi_post(c, &p->r, source, OF_MESSAGES, tag);
 }
 
@@ -121,6 +121,7 @@ static int take(MPI_Message *message, struct message *m, void *buffer, size_t co
         if (status) hark_mpi_status_set(status, MPI_PROC_NULL, MPI_ANY_TAG, 0);
         return MPI_SUCCESS;
     }
+    hark_mpi_acknowledge_found(m->comm, &m->info);
     if (length) hark_mpi_unpack(t, count, buffer, 0, m->payload, length);
     if (status) hark_mpi_status_received(m->comm, &m->info, room, status);
     return m->info.length > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS;

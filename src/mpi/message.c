@@ -99,21 +99,28 @@ int hark_mpi_send_start(struct comm *c, const void *data, size_t count, const st
         c, data, count, t, peer, OF_MESSAGES, tag | (synchronous ? HARK_APP_MARK : 0), left);
 }
 
+static void acknowledge(int from, uint16_t ctx, int tag)
+{
+    int status = hark_app_send(NULL, 0, from, ctx, tag & TAG_LIMIT);
+    if (status < 0) hark_mpi_fatal(1, "an acknowledgement: %s", hark_app_error(status));
+}
+
 /* A synchronous message is acknowledged by an empty one of the same tag: those with one tag are
  * taken in their order. A request of a window is served. */
 void hark_mpi_acknowledge(void)
 {
     for (unsigned i = 0; i < hark_app.taken_count; i++) {
         struct taken t = hark_app.taken[i];
-        if (t.ctx % 4 == OF_WINDOWS) {
-            hark_mpi_window_taken(t.ctx);
-            continue;
-        }
-        int status = hark_app_send(
-            NULL, 0, t.from, (uint16_t)(t.ctx + OF_ACKNOWLEDGEMENTS), t.tag & TAG_LIMIT);
-        if (status < 0) hark_mpi_fatal(1, "an acknowledgement: %s", hark_app_error(status));
+        if (t.ctx % 4 == OF_WINDOWS) hark_mpi_window_taken(t.ctx);
+        else acknowledge(t.from, (uint16_t)(t.ctx + OF_ACKNOWLEDGEMENTS), t.tag);
     }
     hark_app.taken_count = 0;
+}
+
+void hark_mpi_acknowledge_found(const struct comm *c, const struct hark_info *info)
+{
+    if (info->tag & HARK_APP_MARK)
+        acknowledge(info->source, hark_mpi_context(c, OF_ACKNOWLEDGEMENTS), info->tag);
 }
 
 void hark_mpi_post(struct comm *c, struct hark_request *r, int source, int of, int tag)

@@ -57,6 +57,7 @@ struct hark_request {                     /* a posted receive, or a send */
      * NULL. If another message is taken first, that one's payload has to make room. */
     struct hark_message *early;
     uint32_t left;   /* of a send: frames that have not left its memory; see hark_app_sent() */
+    bool only_finds; /* if it takes a marked message, who posted it acknowledges that later */
     uint64_t claims; /* while it is posted: in this count of look.c it has its message */
     /* Not NULL: takes the payload in place of a copy to `data`. It must not send or receive. */
     void (*land)(struct hark_request *r, const void *payload, size_t length);

@@ -62,7 +62,7 @@ static inline void fill(struct hark_request *r, const struct hark_message *m)
     size_t n = m->length < r->room ? m->length : r->room;
     if (r->land) r->land(r, m->payload, m->length);
     else if (n && m->payload != r->data) memcpy(r->data, m->payload, n);
-    if (hark_queue_marked(m)) note_taken(m);
+    if (hark_queue_marked(m) && !r->only_finds) note_taken(m);
     hark_queue_unpost(r);
     r->info = (struct hark_info){(int)m->from, (int32_t)m->tag, m->length};
     r->status = m->length > r->room ? HARK_A_ETRUNCATE : HARK_A_OK;

@@ -35,6 +35,26 @@ static void test_matched(int round)
     }
 }
 
+/* A synchronous send is complete when its message is received, not when it is found. */
+static void test_synchronous(void)
+{
+    const int next = (rank + 1) % size, last = (rank + size - 1) % size, data = rank;
+    int got = -1, flag;
+    MPI_Message message;
+    MPI_Request request;
+    MPI_Issend(&data, 1, MPI_INT, next, 11, MPI_COMM_WORLD, &request);
+    MPI_Mprobe(last, 11, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(
+        NULL, 0, MPI_INT, last, 12, NULL, 0, MPI_INT, next, 12, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    CHECK(!flag, "it is only found");
+    MPI_Sendrecv(
+        NULL, 0, MPI_INT, next, 13, NULL, 0, MPI_INT, last, 13, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Mrecv(&got, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(got == last, "%d", got);
+}
+
 /* A receive that is posted takes one message; the next one with its tag is there for a probe. */
 static void test_probes_behind_receives(void)
 {
@@ -237,6 +257,7 @@ int main(int argc, char **argv)
     begin(argc, argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int round = 0; round < 60; round++) {
+        test_synchronous();
         test_matched(round);
         test_no_process();
         test_probes_behind_receives();
