@@ -10,6 +10,7 @@ static uint64_t used[CONTEXTS / 64]; /* a bit for each context of this process *
  * is done depends on timing, and which contexts are free must not: it is in messages. So these come
  * back only when there are no others. */
 static uint64_t late[CONTEXTS / 64];
+static int last_turn; /* whose turn it was of this process's own: hark_mpi_context_own() */
 
 void hark_mpi_context_mark(uint16_t context, bool is_used)
 {
@@ -32,12 +33,14 @@ void hark_mpi_contexts_put(void (*put)(const void *from, size_t length))
 {
     put(used, sizeof used);
     put(late, sizeof late);
+    put(&last_turn, sizeof last_turn);
 }
 
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length))
 {
     get(used, sizeof used);
     get(late, sizeof late);
+    get(&last_turn, sizeof last_turn);
 }
 
 static void free_late_ones(void)
@@ -64,11 +67,10 @@ static bool is_free(int context)
 int hark_mpi_context_own(void)
 {
     enum { TURNS = 8 };
-    static int last;
     int first = AGREED + hark_rank(), step = hark_size();
     for (int n = 0; n < TURNS; n++) {
-        last = (last + 1) % TURNS;
-        int context = first + last * step;
+        last_turn = (last_turn + 1) % TURNS;
+        int context = first + last_turn * step;
         if (context < CONTEXTS && is_free(context))
             return hark_mpi_context_mark((uint16_t)context, true), context;
     }
