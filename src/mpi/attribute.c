@@ -1,68 +1,69 @@
 /* Attributes: values that programs cache with communicators, datatypes and windows, and the keys
- * (keyvals) that they are found by. */
-#include "internal.h"
+ * (hark_mpi_keyvals) that they are found by. */
+#include "attribute.h"
 
 bool (*hark_mpi_window_attribute)(struct object *window, int keyval, void **value);
 
 /* ---- keys -------------------------------------------------------------------------------------
  */
 
-struct keyval {
-    enum kind of;
-    uint32_t references; /* one of the program's, until it frees the key; one of each attribute */
-    bool freed;
-    void (*copy)(void), (*delete)(void); /* of the types that `of` says */
-    void *extra;
-#if defined(HARK_MPI_MPICH)
-    /* MPICH's libraries for Fortran and C++ say with these how their functions are called. */
-    int (*copy_proxy)(void (*copy)(void), int handle, int keyval, void *extra, int kind,
-        void *value, void **result, int *copied);
-    int (*delete_proxy)(
-        void (*delete)(void), int handle, int keyval, int kind, void *value, void *extra);
-#elif defined(HARK_MPI_OPENMPI)
-    bool of_fortran; /* its functions take values as numbers */
-#endif
-};
-
-/* Numbers of keys begin where no mpi.h has predefined ones. */
-enum { FIRST_KEYVAL = 1 << 16 };
-static struct keyval **keyvals;
-static int keyval_room;
+struct keyval **hark_mpi_keyvals;
+int hark_mpi_keyval_room;
+uint64_t hark_mpi_keyvals_made, hark_mpi_attributes_made;
 
 /* NULL: there is no such key for objects of this kind. */
-static struct keyval *keyval_at(int number, enum kind of)
+static struct keyval *keyval_there(int number, enum kind of)
 {
     int i = number - FIRST_KEYVAL;
-    struct keyval *k = number >= FIRST_KEYVAL && i < keyval_room ? keyvals[i] : NULL;
+    struct keyval *k =
+        number >= FIRST_KEYVAL && i < hark_mpi_keyval_room ? hark_mpi_keyvals[i] : NULL;
     return k && k->of == of ? k : NULL;
+}
+
+/* The same of one that the program uses. */
+static struct keyval *keyval_at(int number, enum kind of)
+{
+    struct keyval *k = keyval_there(number, of);
+    if (k && k->lost)
+        hark_mpi_fatal(1,
+            "the program uses the keyval %d, which it made after hark_restarted, and this process "
+            "went back to a checkpoint, which does not hold its functions: make keyvals before "
+            "hark_restarted",
+            number);
+    return k;
 }
 
 static int free_place(void)
 {
     int i = 0;
-    while (i < keyval_room && keyvals[i]) i++;
-    if (i < keyval_room) return i;
-    int room = keyval_room ? keyval_room * 2 : 16;
-    struct keyval **more = realloc(keyvals, (size_t)room * sizeof *more);
+    while (i < hark_mpi_keyval_room && hark_mpi_keyvals[i]) i++;
+    if (i < hark_mpi_keyval_room) return i;
+    int room = hark_mpi_keyval_room ? hark_mpi_keyval_room * 2 : 16;
+    struct keyval **more = realloc(hark_mpi_keyvals, (size_t)room * sizeof *more);
     if (more == NULL) hark_mpi_fatal(1, "no memory for a keyval");
-    memset(more + keyval_room, 0, (size_t)(room - keyval_room) * sizeof *more);
-    keyvals = more;
-    keyval_room = room;
+    memset(more + hark_mpi_keyval_room, 0, (size_t)(room - hark_mpi_keyval_room) * sizeof *more);
+    hark_mpi_keyvals = more;
+    hark_mpi_keyval_room = room;
     return i;
 }
 
 static int keyval_make(enum kind of, void (*copy)(void), void (*delete)(void), void *extra)
 {
     int i = free_place();
-    struct keyval *k = keyvals[i] = hark_mpi_memory(sizeof *k);
-    *k = (struct keyval){.of = of, .references = 1, .copy = copy, .delete = delete, .extra = extra};
+    struct keyval *k = hark_mpi_keyvals[i] = hark_mpi_memory(sizeof *k);
+    *k = (struct keyval){.of = of,
+        .references = 1,
+        .serial = ++hark_mpi_keyvals_made,
+        .copy = copy,
+        .delete = delete,
+        .extra = extra};
     return FIRST_KEYVAL + i;
 }
 
 static void keyval_release(int number, struct keyval *k)
 {
     if (--k->references) return;
-    keyvals[number - FIRST_KEYVAL] = NULL;
+    hark_mpi_keyvals[number - FIRST_KEYVAL] = NULL;
     free(k);
 }
 
@@ -71,7 +72,7 @@ static void keyval_release(int number, struct keyval *k)
 static int keyval_free(int *number, enum kind of, const char *call)
 {
     if (number == NULL) return hark_mpi_error(NULL, MPI_ERR_ARG, call, "keyval is NULL");
-    struct keyval *k = keyval_at(*number, of);
+    struct keyval *k = keyval_there(*number, of);
     if (k == NULL)
         return hark_mpi_error(NULL, MPI_ERR_KEYVAL, call, "the keyval %d is not valid", *number);
     if (!k->freed) {
@@ -119,6 +120,21 @@ static int call_copy(const struct keyval *k, struct object *o, const struct attr
     }
 }
 
+/* The program uses the value, or a function of its is to get it. */
+static void need_value(const struct object *o, const struct attribute *a)
+{
+    if (!a->lost) return;
+    hark_mpi_fatal(1,
+        "the program uses the attribute with the keyval %d of a %s, which it set after "
+        "hark_restarted, and this process went back to a checkpoint, which holds no attributes: "
+        "set "
+        "it before hark_restarted",
+        a->keyval,
+        o->kind == KIND_TYPE     ? "datatype"
+        : o->kind == KIND_WINDOW ? "window"
+                                 : "communicator");
+}
+
 /* Of the copy `*kind` and `*value`. */
 static int copy_one(
     struct object *o, struct attribute *a, enum value_kind *kind, void **value, int *copied)
@@ -128,6 +144,7 @@ static int copy_one(
     *kind = a->kind;
     *value = a->value;
     if (k->copy == NULL) return MPI_SUCCESS;
+    need_value(o, a);
     if (is_dup_function(k)) {
         *copied = 1;
         return MPI_SUCCESS;
@@ -164,8 +181,11 @@ static int call_delete(const struct keyval *k, struct object *o, int keyval, voi
     }
 }
 
+/* Of a value that a restart could not give back, the memory has gone with the process: there is
+ * nothing that its function could do. */
 static int delete_one(struct object *o, struct attribute *a)
 {
+    if (a->lost) return MPI_SUCCESS;
     const struct keyval *k = keyval_at(a->keyval, (enum kind)o->kind);
     if (k->delete == NULL) return MPI_SUCCESS;
 #if defined(HARK_MPI_MPICH)
@@ -191,8 +211,8 @@ static struct attribute **find(struct attribute **list, int keyval)
 static struct attribute *attribute_make(int keyval, enum value_kind kind, void *value)
 {
     struct attribute *a = hark_mpi_memory(sizeof *a);
-    *a = (struct attribute){NULL, keyval, kind, value};
-    keyvals[keyval - FIRST_KEYVAL]->references++;
+    *a = (struct attribute){NULL, keyval, kind, value, ++hark_mpi_attributes_made, false};
+    hark_mpi_keyvals[keyval - FIRST_KEYVAL]->references++;
     return a;
 }
 
@@ -202,7 +222,7 @@ static void take_out(struct attribute **list, struct attribute *a)
     while (*list && *list != a) list = &(*list)->next;
     if (*list == NULL) return;
     *list = a->next;
-    keyval_release(a->keyval, keyvals[a->keyval - FIRST_KEYVAL]);
+    keyval_release(a->keyval, hark_mpi_keyvals[a->keyval - FIRST_KEYVAL]);
     free(a);
 }
 
@@ -360,6 +380,7 @@ int hark_mpi_attribute_get(
     if (keyval_at(keyval, (enum kind)of->kind) == NULL) return no_key(of, keyval, call);
     struct attribute *a = *find(list_of(of), keyval);
     *found = a != NULL;
+    if (a) need_value(of, a);
     if (a) give(value, kind, (intptr_t)a->value, as_pointer(a));
     return MPI_SUCCESS;
 }
@@ -374,6 +395,7 @@ static int attribute_delete(struct object *of, int keyval, const char *call)
     if (a == NULL)
         return hark_mpi_error_on(
             of, MPI_ERR_KEYVAL, call, "no attribute of the keyval %d is cached here", keyval);
+    need_value(of, a);
     int code = delete_one(of, a);
     if (code) return callback_failed(of, code, call);
     take_out(list, a);
@@ -558,9 +580,9 @@ void MPII_Keyval_set_proxy(int keyval, MPII_Attr_copy_proxy *copy, MPII_Attr_del
 void MPII_Keyval_set_proxy(int keyval, MPII_Attr_copy_proxy *copy, MPII_Attr_delete_proxy *delete)
 {
     int i = keyval - FIRST_KEYVAL;
-    if (keyval < FIRST_KEYVAL || i >= keyval_room || keyvals[i] == NULL) return;
-    keyvals[i]->copy_proxy = copy;
-    keyvals[i]->delete_proxy = delete;
+    if (keyval < FIRST_KEYVAL || i >= hark_mpi_keyval_room || hark_mpi_keyvals[i] == NULL) return;
+    hark_mpi_keyvals[i]->copy_proxy = copy;
+    hark_mpi_keyvals[i]->delete_proxy = delete;
 }
 #pragma GCC visibility pop
 
@@ -592,7 +614,8 @@ void ompi_hark_keyval_of_fortran(int keyval);
 void ompi_hark_keyval_of_fortran(int keyval)
 {
     int i = keyval - FIRST_KEYVAL;
-    if (keyval >= FIRST_KEYVAL && i < keyval_room && keyvals[i]) keyvals[i]->of_fortran = true;
+    if (keyval >= FIRST_KEYVAL && i < hark_mpi_keyval_room && hark_mpi_keyvals[i])
+        hark_mpi_keyvals[i]->of_fortran = true;
 }
 #pragma GCC visibility pop
 #endif

@@ -385,15 +385,69 @@ void hark_mpi_collective_wait(struct request *r, const char *call)
     settle(r);
 }
 
+static void stop(struct collective *x)
+{
+    for (size_t i = 0; x->arrivals && i < x->count; i++)
+        hark_mpi_type_release(x->arrivals[i].to.type);
+    free(x->arrivals);
+    hark_mpi_scratch_free(x->memory);
+    x->arrivals = NULL;
+    x->memory = NULL;
+}
+
 void hark_mpi_collective_free(struct collective *x)
 {
     for (size_t i = x->done; x->arrivals && i < x->count; i++)
         if (!x->arrivals[i].r.done) hark_app_unpost(&x->arrivals[i].r);
-    for (size_t i = 0; x->arrivals && i < x->count; i++)
-        hark_mpi_type_release(x->arrivals[i].to.type);
+    stop(x);
     keep(&x->k, -1);
     forget_types(&x->k);
-    free(x->arrivals);
-    hark_mpi_scratch_free(x->memory);
     free(x);
+}
+
+/* ---- persistent ones at a restart -------------------------------------------------------------
+ *
+ * Checkpoints do not hold their arguments. They are those of the program's beginning, if the
+ * request was made there: the tag tells the calls of a communicator from each other. */
+
+static struct kept {
+    struct kept *next;
+    struct collective *x;
+    uint64_t comm; /* its serial, for another one may come to its slot */
+} * kept;
+
+void hark_mpi_collective_keep(struct request *r)
+{
+    struct kept *k = hark_mpi_memory(sizeof *k);
+    *k = (struct kept){kept, r->collective, r->collective->k.c->o.serial};
+    stop(r->collective); /* no receive is posted now */
+    r->collective = NULL;
+    kept = k;
+}
+
+int64_t hark_mpi_collective_tag(const struct request *r)
+{
+    return r->collective ? r->collective->k.tag : -1;
+}
+
+void hark_mpi_collective_again(struct request *r, int64_t tag)
+{
+    for (struct kept *k = kept; k && r->persistent; k = k->next) {
+        if (k->x == NULL || k->x->k.c != r->comm || k->comm != r->comm->o.serial) continue;
+        if (k->x->k.tag != tag) continue;
+        r->collective = k->x;
+        r->start = start;
+        k->x = NULL;
+        return;
+    }
+}
+
+void hark_mpi_collectives_forget(void)
+{
+    for (struct kept *k = kept, *next; k; k = next) {
+        next = k->next;
+        if (k->x) hark_mpi_collective_free(k->x);
+        free(k);
+    }
+    kept = NULL;
 }

@@ -250,6 +250,43 @@ int PMPI_Session_call_errhandler(MPI_Session session, int code)
 }
 #endif
 
+/* ---- handlers in checkpoints ------------------------------------------------------------------
+ *
+ * Which one an object has. One of the program is a function: a restart has those that the program
+ * makes again before hark_restarted, and the others end the process when they are to be called. */
+
+void hark_mpi_errhandler_put(
+    const struct errhandler *e, void (*put)(const void *from, size_t length))
+{
+    const MPI_Fint number = MPI_Errhandler_c2f(HANDLE(MPI_Errhandler, e));
+    put(&number, sizeof number);
+}
+
+struct errhandler *hark_mpi_errhandler_get(void (*get)(void *to, size_t length))
+{
+    MPI_Fint number;
+    get(&number, sizeof number);
+    struct errhandler *e = ERRHANDLER(MPI_Errhandler_f2c(number));
+    if (e == NULL) hark_mpi_fatal(1, "the checkpoint names an error handler that it does not have");
+    return e;
+}
+
+void hark_mpi_errhandler_kind_put(
+    const struct errhandler *e, void (*put)(const void *from, size_t length))
+{
+    const uint32_t of = e->of;
+    put(&of, sizeof of);
+}
+
+void hark_mpi_errhandler_kind_get(struct errhandler *e, void (*get)(void *to, size_t length))
+{
+    uint32_t of;
+    get(&of, sizeof of);
+    if (!e->o.is_new) return;
+    e->of = (enum kind)of;
+    e->does = ERRORS_LOST;
+}
+
 /* ---- classes, codes, texts --------------------------------------------------------------------
  */
 
@@ -468,6 +505,39 @@ BY_OLD_NAME(class)
 BY_OLD_NAME(code)
 BY_OLD_NAME(string)
 #endif
+
+void hark_mpi_error_codes_put(void (*put)(const void *from, size_t length))
+{
+    const int32_t of[] = {added_count, hark_mpi_last_code};
+    put(of, sizeof of);
+    for (int i = 0; i < added_count; i++) {
+        const struct added *a = &added[i];
+        const int32_t one[] = {a->class, a->there, a->text ? (int32_t)strlen(a->text) : -1};
+        put(one, sizeof one);
+        if (a->text) put(a->text, strlen(a->text));
+    }
+}
+
+void hark_mpi_error_codes_get(void (*get)(void *to, size_t length))
+{
+    int32_t of[2];
+    get(of, sizeof of);
+    for (int i = 0; i < added_count; i++) free(added[i].text);
+    added = realloc(added, ((size_t)of[0] + 1) * sizeof *added);
+    if (added == NULL) hark_mpi_fatal(1, "no memory for a restart");
+    added_room = of[0] + 1;
+    added_count = of[0];
+    hark_mpi_last_code = of[1];
+    for (int i = 0; i < added_count; i++) {
+        int32_t one[3];
+        get(one, sizeof one);
+        added[i] = (struct added){.class = one[0], .there = one[1]};
+        if (one[2] < 0) continue;
+        added[i].text = hark_mpi_memory((size_t)one[2] + 1);
+        get(added[i].text, (size_t)one[2]);
+        added[i].text[one[2]] = 0;
+    }
+}
 
 PUBLIC(Error_class)
 int PMPI_Error_class(int code, int *class)

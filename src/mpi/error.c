@@ -59,6 +59,11 @@ static int act(struct errhandler *e, void *handle, int code, const char *call, c
 {
     if (e->does == ERRORS_RETURN) return code;
     if (e->does == ERRORS_CALL) return call_handler(e, handle, code);
+    if (e->does == ERRORS_LOST)
+        hark_mpi_fatal(1,
+            "%s: %s; the error handler for it was made after hark_restarted, and this process went "
+            "back to a checkpoint, which does not hold its function: make it before hark_restarted",
+            call + (*call == 'P'), text);
     say(call + (*call == 'P'), text);
     PMPI_Abort(MPI_COMM_WORLD, code);
     return code;

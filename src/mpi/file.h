@@ -25,7 +25,6 @@ struct file {
     const char *split;
     char split_name[48]; /* which `split` points to */
     MPI_Status split_status;
-    bool in_image; /* while a checkpoint is read */
 };
 
 /* `struct file *f` of a handle, or the error. */

@@ -7,7 +7,7 @@
 
 /* Of a file, without its path. */
 struct record {
-    uint32_t number, references, comm;
+    uint32_t number, comm;
     int32_t mode, etype, filetype, path; /* path: its length */
     bool atomic, external;
     bool split; /* a split collective call has begun: its name follows */
@@ -36,7 +36,6 @@ static void put_file(const struct file *f, void (*put)(const void *from, size_t 
     struct record r;
     memset(&r, 0, sizeof r);
     r.number = f->h.o.number;
-    r.references = f->h.o.references;
     r.comm = f->comm->o.number;
     r.mode = f->mode;
     r.etype = number_of_type(f->etype);
@@ -54,6 +53,7 @@ static void put_file(const struct file *f, void (*put)(const void *from, size_t 
     r.split_status = f->split_status;
     put(&r, sizeof r);
     put(f->path, (size_t)r.path);
+    hark_mpi_errhandler_put(f->h.errhandler, put);
     if (f->split) put(f->split, sizeof f->split_name);
 }
 
@@ -62,7 +62,7 @@ void hark_mpi_files_put(void (*put)(const void *from, size_t length))
     uint32_t next = hark_mpi_slots[KIND_FILE].next, count = 0;
     for (uint32_t i = HARK_MPI_FIRST_MADE; i < next; i++) count += file_at(i) != NULL;
     put(&count, sizeof count);
-    put(&hark_mpi_slots[KIND_FILE].base, sizeof hark_mpi_slots[KIND_FILE].base);
+    hark_mpi_errhandler_put(hark_mpi_file_errhandler, put);
     for (uint32_t i = HARK_MPI_FIRST_MADE; i < next; i++)
         if (file_at(i)) put_file(file_at(i), put);
     hark_mpi_file_once_trimmed();
@@ -98,7 +98,6 @@ static void fill(struct file *f, const struct record *r, char *path)
     keep_descriptor(f, r->mode, path);
     free(f->path);
     f->path = path;
-    f->h.o.references = r->references;
     f->mode = r->mode;
     f->atomic = r->atomic;
     f->external = r->external;
@@ -118,45 +117,36 @@ static void get_file(void (*get)(void *to, size_t length))
     get(path, (size_t)r.path);
     path[r.path] = 0;
     struct file *f = file_at(r.number);
-    if (f == NULL) {
-        f = hark_mpi_new_at(KIND_FILE, r.number, sizeof *f);
-        f->fd = -1;
-        f->h.errhandler = hark_mpi_errhandler_again(hark_mpi_file_errhandler);
-    }
+    if (f == NULL) hark_mpi_fatal(1, "the checkpoint has the file %s twice, or not at all", path);
+    if (f->h.o.is_new) f->fd = -1;
+    f->h.errhandler = hark_mpi_errhandler_get(get);
     fill(f, &r, path);
     f->split = NULL;
     if (r.split) {
         get(f->split_name, sizeof f->split_name);
         f->split = f->split_name;
     }
-    f->in_image = true;
+}
+
+/* Its datatypes may go. */
+void hark_mpi_file_drop_view(struct object *file)
+{
+    hark_mpi_file_view_release((struct file *)file);
 }
 
 /* One that was closed after hark_restarted. Its communicator has gone with the others. */
-static void forget(struct file *f)
+void hark_mpi_file_forget(struct object *file)
 {
+    struct file *f = (struct file *)file;
     if (f->fd >= 0) close(f->fd);
-    hark_mpi_errhandler_release(f->h.errhandler);
-    hark_mpi_file_view_release(f);
     free(f->path);
     hark_mpi_delete(&f->h.o);
 }
 
-#define EACH_FILE(f)                                                                               \
-    for (uint32_t i = HARK_MPI_FIRST_MADE; i < hark_mpi_slots[KIND_FILE].next; i++)                \
-        for (struct file *f = file_at(i); f; f = NULL)
-
 void hark_mpi_files_get(void (*get)(void *to, size_t length))
 {
     uint32_t count;
-    uint8_t *base;
-    EACH_FILE(f) f->in_image = false;
     get(&count, sizeof count);
-    get(&base, sizeof base);
-    for (uint32_t i = 0; i < count; i++) get_file(get);
-    if (count && base != hark_mpi_slots[KIND_FILE].base)
-        hark_mpi_fatal(1, "the addresses of file handles are taken in this process: those in the "
-                          "checkpoint can not be given back");
-    EACH_FILE(f)
-    if (!f->in_image) forget(f);
+    hark_mpi_file_errhandler = hark_mpi_errhandler_get(get);
+    for (; count > 0; count--) get_file(get);
 }

@@ -21,12 +21,19 @@ struct slots {
     uint8_t *base; /* NULL: none was made */
     size_t slot;   /* bytes of each */
     uint32_t next, free, limit;
+    uint64_t made; /* by this process, and those whose checkpoints it goes on from */
 };
 extern struct slots hark_mpi_slots[KINDS];
 
 static inline struct object *hark_mpi_slot(const struct slots *a, uint32_t number)
 {
     return (struct object *)(a->base + a->slot * number);
+}
+/* What a handle stands for; NULL: nothing. */
+static inline void *hark_mpi_known(const struct object *o, enum kind kind)
+{
+    if (__builtin_expect(o->kind == kind, 1)) return o->self;
+    return hark_mpi_unknown(o);
 }
 /* NULL: no such object is there. */
 static inline void *hark_mpi_made(const struct slots *a, uint32_t number, enum kind kind)
@@ -59,7 +66,9 @@ static inline void *hark_mpi_find(uintptr_t bits, enum kind kind)
     if (which == 1) return hark_mpi_predefined[kind][number & 255];
     if (which != 2) return NULL;
     if (kind == KIND_TYPE && number < PREDEFINED_PAIRS) return hark_mpi_pairs[number];
-    return hark_mpi_made(&hark_mpi_slots[kind], number, kind);
+    const struct slots *a = &hark_mpi_slots[kind];
+    if (number < HARK_MPI_FIRST_MADE || number >= a->next) return NULL;
+    return hark_mpi_known(hark_mpi_slot(a, number), kind);
 }
 #else
 /* A pointer to a slot of the arena. */
@@ -68,8 +77,7 @@ static inline void *hark_mpi_pointed(uintptr_t bits, enum kind kind)
     const struct slots *a = &hark_mpi_slots[kind];
     uintptr_t offset = bits - (uintptr_t)a->base;
     if (a->base == NULL || offset >= a->slot * a->next || offset % 64) return NULL;
-    struct object *o = (struct object *)bits;
-    return o->kind == kind ? o->self : NULL;
+    return hark_mpi_known((struct object *)bits, kind);
 }
 #if defined(HARK_MPI_OPENMPI)
 /* Else the address of a data symbol, whose first word points to the object: other addresses are the

@@ -1,16 +1,19 @@
-/* What a checkpoint holds of the MPI library: groups, communicators, requests, windows and
- * files (file_image.c). Each keeps its handle, so that variables of the program that hold handles
- * may be protected.
+/* What a checkpoint holds of the MPI library: its objects, each with its handle, so that variables
+ * of the program that hold handles may be protected.
  *
  * A restart executes the beginning of the program again (prologue.h), which makes the objects that
- * it made there the first time. hark_restarted then gives back what was in the image: communicators
- * that were made later are made again, those that were freed later are freed, receives that were
- * posted are posted. Datatypes, operations, error handlers and attributes are functions and
- * structures of the program: they are those of its beginning.
+ * it made there the first time. hark_restarted then gives back what was in the image. An object of
+ * the beginning is in the image if it has the same number there and the same serial; else it goes,
+ * for the program freed it later, and may have made another one in its slot. What the image has
+ * beyond these is made again.
+ *
+ * Functions and values of the program can not be made again: datatypes, functions of operations and
+ * of error handlers, keyvals, attributes and windows are those of its beginning. One that it made
+ * later keeps its place, and is lost: whoever uses it ends the process with a line.
  */
-#include "internal.h"
+#include "image.h"
 
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 /* ---- bytes ------------------------------------------------------------------------------------
  */
@@ -20,7 +23,7 @@ static struct bytes {
     size_t length, room, next;
 } image;
 
-static void put(const void *from, size_t length)
+void hark_mpi_put(const void *from, size_t length)
 {
     if (image.length + length > image.room) {
         image.room = (image.length + length) * 2;
@@ -32,12 +35,7 @@ static void put(const void *from, size_t length)
     image.length += length;
 }
 
-static void put_int(int64_t value)
-{
-    put(&value, sizeof value);
-}
-
-static void get(void *to, size_t length)
+void hark_mpi_get(void *to, size_t length)
 {
     if (image.length - image.next < length)
         hark_mpi_fatal(1, "the checkpoint ends within what it holds of MPI");
@@ -45,385 +43,289 @@ static void get(void *to, size_t length)
     image.next += length;
 }
 
-static int64_t get_int(void)
-{
-    int64_t value;
-    get(&value, sizeof value);
-    return value;
-}
-
 /* ---- objects of one kind ----------------------------------------------------------------------
  */
 
-/* The first from `number` on that was made and is there; its number, or 0. */
-static uint32_t next_made(enum kind kind, uint32_t number)
+struct object *hark_mpi_next_slot(enum kind kind, uint32_t number)
 {
     const struct slots *s = &hark_mpi_slots[kind];
     if (number < HARK_MPI_FIRST_MADE) number = HARK_MPI_FIRST_MADE;
     for (; number < s->next; number++) {
-        const struct object *o = hark_mpi_made(s, number, kind);
-        if (o && !o->predefined) return number;
+        struct object *o = hark_mpi_slot(s, number);
+        if (o->kind && o->self == o) return o;
     }
-    return 0;
+    return NULL;
 }
 
-static uint32_t count_made(enum kind kind)
+/* In the order in which they go: what uses others before those. Of requests and info objects none
+ * is kept, for all of them is in the image. */
+static void forget_info(struct object *o)
 {
-    uint32_t n = 0;
-    for (uint32_t at = next_made(kind, 0); at; at = next_made(kind, at + 1)) n++;
-    return n;
+    o->references = 1;
+    hark_mpi_info_release((struct info *)o);
 }
 
-#define EACH_MADE(kind, at)                                                                        \
-    uint32_t at = next_made(kind, 0);                                                              \
-    at;                                                                                            \
-    at = next_made(kind, at + 1)
-
-static void *made(enum kind kind, uint32_t number)
+static void forget_type(struct object *o)
 {
-    return hark_mpi_made(&hark_mpi_slots[kind], number, kind);
+    hark_mpi_type_forget((struct type *)o);
 }
 
-/* Objects that are always there have a number below those that are made. */
-enum { GROUP_WORLD = 1, GROUP_SELF, GROUP_EMPTY, COMM_WORLD = 1, COMM_SELF };
+static const struct kind_of_object {
+    enum kind kind;
+    bool is_made_again;
+    void (*forget)(struct object *o);
+} kinds[] = {
+    {KIND_WINDOW, false, hark_mpi_window_forget},
+    {KIND_FILE, false, hark_mpi_file_forget},
+#if defined(MPI_SESSION_NULL)
+    {KIND_SESSION, false, hark_mpi_session_forget},
+#endif
+    {KIND_REQUEST, true, hark_mpi_request_drop},
+    {KIND_COMM, false, hark_mpi_comm_forget},
+    {KIND_GROUP, false, hark_mpi_group_forget},
+    {KIND_TYPE, false, forget_type},
+    {KIND_OP, false, hark_mpi_delete},
+    {KIND_ERRHANDLER, false, hark_mpi_delete},
+    {KIND_INFO, true, forget_info},
+};
+enum { KINDS_OF_OBJECT = sizeof kinds / sizeof *kinds };
 
-static int64_t number_of_group(const struct group *g)
-{
-    if (g == NULL) return 0;
-    if (g == &hark_mpi_group_world) return GROUP_WORLD;
-    if (g == &hark_mpi_group_self) return GROUP_SELF;
-    return g == &hark_mpi_group_empty ? GROUP_EMPTY : g->o.number;
-}
-
-static struct group *numbered_group(int64_t number)
-{
-    switch (number) {
-    case 0: return NULL;
-    case GROUP_WORLD: return &hark_mpi_group_world;
-    case GROUP_SELF: return &hark_mpi_group_self;
-    case GROUP_EMPTY: return &hark_mpi_group_empty;
-    default: return made(KIND_GROUP, (uint32_t)number);
-    }
-}
-
-static int64_t number_of_comm(const struct comm *c)
-{
-    if (c == NULL) return 0;
-    return c == &hark_mpi_world ? COMM_WORLD : c == &hark_mpi_self ? COMM_SELF : c->o.number;
-}
-
-static struct comm *numbered_comm(int64_t number)
-{
-    if (number == COMM_WORLD) return &hark_mpi_world;
-    if (number == COMM_SELF) return &hark_mpi_self;
-    return number ? made(KIND_COMM, (uint32_t)number) : NULL;
-}
-
-/* ---- groups -----------------------------------------------------------------------------------
+/* ---- which objects there are ------------------------------------------------------------------
  */
 
-static void put_groups(void)
-{
-    put_int(count_made(KIND_GROUP));
-    for (EACH_MADE(KIND_GROUP, at)) {
-        const struct group *g = made(KIND_GROUP, at);
-        put_int(at);
-        put_int(g->o.references);
-        put_int(g->size);
-        put(g->world, (size_t)g->size * sizeof *g->world);
-    }
-}
+struct listed {
+    uint32_t number, references;
+    uint64_t serial;
+};
+static struct list {
+    struct listed *at;
+    uint32_t count;
+} lists[KINDS_OF_OBJECT];
 
-static void empty_group(struct group *g)
-{
-    free((void *)(uintptr_t)g->world);
-    free(g->local);
-    g->world = g->local = NULL;
-}
-
-static void get_group(uint32_t number)
-{
-    struct group *g = made(KIND_GROUP, number);
-    if (g) empty_group(g);
-    else g = hark_mpi_new_at(KIND_GROUP, number, sizeof *g);
-    g->o.references = (uint32_t)get_int();
-    g->size = (int)get_int();
-    int *world = hark_mpi_memory((size_t)g->size * sizeof *world);
-    get(world, (size_t)g->size * sizeof *world);
-    g->world = world;
-    g->local = NULL;
-    g->rank = MPI_UNDEFINED;
-    for (int i = 0; i < g->size; i++)
-        if (world[i] == hark_rank()) g->rank = i;
-}
-
-/* ---- where memory lies ------------------------------------------------------------------------
- */
-
-/* A region that the program protects, and the place in it. */
-struct place {
-    int64_t region; /* its index, -1: in none, then `at` is an address (NULL, MPI_BOTTOM) */
-    int64_t at;
+struct arena_of {
+    uint64_t base, slot, made;
 };
 
-/* Of memory at `buffer`, of which `first` is used. False: it is not protected. */
-static bool place_at(const void *buffer, const uint8_t *first, struct place *p)
+static void put_lists(void)
 {
-    *p = (struct place){-1, (int64_t)(intptr_t)buffer};
-    for (size_t i = 0; i < hark_app.region_count; i++) {
-        const uint8_t *at = hark_app.region[i].at;
-        if (first < at || first >= at + hark_app.region[i].length) continue;
-        *p = (struct place){(int64_t)i, (const uint8_t *)buffer - at};
-        return true;
+    for (int k = 0; k < KINDS_OF_OBJECT; k++) {
+        const struct slots *a = &hark_mpi_slots[kinds[k].kind];
+        const struct arena_of of = {(uintptr_t)a->base, a->slot, a->made};
+        uint32_t count = 0;
+        for (EACH_SLOT(kinds[k].kind, o)) count++;
+        hark_mpi_put(&of, sizeof of);
+        hark_mpi_put(&count, sizeof count);
+        for (EACH_SLOT(kinds[k].kind, o)) {
+            const struct listed one = {o->number, o->references, o->serial};
+            hark_mpi_put(&one, sizeof one);
+        }
     }
-    return false;
 }
 
-static bool place_of(const struct request *r, struct place *p)
+/* Handles that are addresses stay if the arena has its address again. */
+static void open_arena(enum kind kind, const struct arena_of *of)
 {
-    const uint8_t *first = r->type ? hark_mpi_type_first(r->type, r->buffer) : r->buffer;
-    *p = (struct place){-1, (int64_t)(intptr_t)r->buffer};
-    if (r->type == NULL || r->count == 0 || r->type->size == 0 || r->peer == MPI_PROC_NULL)
-        return true;
-    return place_at(r->buffer, first, p);
+#if defined(HARK_MPI_MPICH)
+    const bool are_addresses = kind == KIND_FILE;
+#else
+    const bool are_addresses = true;
+#endif
+    struct slots *a = &hark_mpi_slots[kind];
+    a->made = of->made;
+    if (of->base == 0) return;
+    hark_mpi_slots_open(kind, (size_t)of->slot);
+    if (a->slot != of->slot)
+        hark_mpi_fatal(1, "the checkpoint was made by another version of hark");
+    if (are_addresses && (uintptr_t)a->base != of->base)
+        hark_mpi_fatal(1, "handles in the checkpoint are addresses, and these are others in this "
+                          "process: does the system forbid to switch off address randomization "
+                          "(personality)?");
 }
 
-static void *placed(struct place p)
+static void get_lists(void)
 {
-    if (p.region < 0) return (void *)(intptr_t)p.at;
-    if ((size_t)p.region >= hark_app.region_count)
-        hark_mpi_fatal(1, "the checkpoint names memory that is not protected now");
-    return (uint8_t *)(uintptr_t)hark_app.region[p.region].at + p.at;
+    for (int k = 0; k < KINDS_OF_OBJECT; k++) {
+        struct arena_of of;
+        struct list *l = &lists[k];
+        hark_mpi_get(&of, sizeof of);
+        hark_mpi_get(&l->count, sizeof l->count);
+        open_arena(kinds[k].kind, &of);
+        l->at = hark_mpi_memory(l->count * sizeof *l->at);
+        hark_mpi_get(l->at, l->count * sizeof *l->at);
+    }
 }
 
-/* One that the program attached before hark_restarted is where it says. */
-static void put_buffer(const struct attached *b)
-{
-    struct place p;
-    (void)place_at(b->at, b->at, &p);
-    const int64_t of[] = {b->is_there, b->size, p.region, p.at};
-    put(of, sizeof of);
-}
-
-static void get_buffer(struct attached *b)
-{
-    int64_t of[4];
-    get(of, sizeof of);
-    if (of[2] >= 0 || !b->is_there || b->size != of[1])
-        b->at = placed((struct place){of[2], of[3]});
-    b->is_there = of[0];
-    b->size = of[1];
-}
-
-/* ---- communicators ----------------------------------------------------------------------------
+/* ---- which of them stay -----------------------------------------------------------------------
  */
 
-static void put_comm(const struct comm *c)
+/* While objects go and come, no reference that one gives back is the last: how many there are is in
+ * the image. */
+enum { HELD = 1 << 30 };
+
+static void hold(void)
 {
-    put_int(number_of_comm(c));
-    put_int(c->o.references);
-    put_int(c->context);
-    put_int(c->calls);
-    put_int(c->channels);
-    put_int(number_of_group(c->group));
-    put_int(number_of_group(c->remote));
-    put_int(number_of_comm(c->local));
-    put_buffer(&c->buffer);
-    put(c->name, sizeof c->name);
+    for (int k = 0; k < KINDS_OF_OBJECT; k++)
+        for (EACH_SLOT(kinds[k].kind, o)) o->references += HELD;
 }
 
-static void put_comms(void)
+static void forget_some(const struct kind_of_object *k, const struct list *l)
 {
-    put_buffer(&hark_mpi_buffer);
-    put_int(2 + count_made(KIND_COMM));
-    put_comm(&hark_mpi_world);
-    put_comm(&hark_mpi_self);
-    for (EACH_MADE(KIND_COMM, at)) put_comm(made(KIND_COMM, at));
-}
-
-static void get_comm(uint8_t *kept)
-{
-    int64_t number = get_int();
-    struct comm *c = numbered_comm(number);
-    if (c == NULL) {
-        c = hark_mpi_new_at(KIND_COMM, (uint32_t)number, sizeof *c);
-        c->errhandler = hark_mpi_world.errhandler;
-        c->errhandler->o.references++;
+    uint32_t i = 0;
+    for (EACH_SLOT(k->kind, o)) {
+        while (i < l->count && l->at[i].number < o->number) i++;
+        bool is_there = i < l->count && l->at[i].number == o->number;
+        bool stays = is_there && l->at[i].serial == o->serial && !k->is_made_again;
+        if (stays && k->kind == KIND_FILE) hark_mpi_file_drop_view(o);
+        if (stays) continue;
+        uint32_t number = o->number;
+        k->forget(o);
+        o->number = number; /* the loop goes on from there; the list of free ones is made anew */
     }
-    if (number >= HARK_MPI_FIRST_MADE) kept[number] = 1;
-    c->o.references = (uint32_t)get_int();
-    c->context = (uint16_t)get_int();
-    c->calls = (uint32_t)get_int();
-    c->channels = (uint32_t)get_int();
-    c->group = numbered_group(get_int());
-    c->remote = numbered_group(get_int());
-    c->local_number = (uint32_t)get_int(); /* it may come later */
-    get_buffer(&c->buffer);
-    get(c->name, sizeof c->name);
-    if (c->group == NULL) hark_mpi_fatal(1, "the checkpoint names a group that it does not have");
-    c->rank = c->group->rank;
-    c->size = c->group->size;
 }
 
-/* One that was freed after hark_restarted. Its groups are in the image, or have gone. */
-static void forget_comm(struct comm *c)
+static void make_others(const struct kind_of_object *k, const struct list *l)
 {
-    hark_mpi_errhandler_release(c->errhandler);
-    hark_mpi_delete(&c->o);
-}
-
-static void get_comms(void)
-{
-    uint32_t limit = hark_mpi_slots[KIND_COMM].limit;
-    uint8_t *kept = calloc(limit ? limit : 1, 1);
-    if (kept == NULL) hark_mpi_fatal(1, "no memory for a restart");
-    get_buffer(&hark_mpi_buffer);
-    for (int64_t n = get_int(); n > 0; n--) get_comm(kept);
-    for (EACH_MADE(KIND_COMM, at)) {
-        struct comm *c = made(KIND_COMM, at);
-        if (kept[at]) c->local = numbered_comm(c->local_number);
-        else forget_comm(c);
+    for (uint32_t i = 0; i < l->count; i++) {
+        const struct slots *a = &hark_mpi_slots[k->kind];
+        uint32_t number = l->at[i].number;
+        if (number < a->next && hark_mpi_slot(a, number)->kind) continue;
+        hark_mpi_new_at(k->kind, number, l->at[i].serial)->references = HELD;
     }
-    free(kept);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------
+/* Numbers of references, from the image. */
+static void release(void)
+{
+    for (int k = 0; k < KINDS_OF_OBJECT; k++) {
+        const struct list *l = &lists[k];
+        for (uint32_t i = 0; i < l->count; i++) {
+            struct object *o = hark_mpi_slot(&hark_mpi_slots[kinds[k].kind], l->at[i].number);
+            o->references = l->at[i].references;
+            o->is_new = false;
+        }
+        free(l->at);
+        lists[k] = (struct list){0};
+    }
+}
+
+/* ---- info objects -----------------------------------------------------------------------------
  */
 
-static void put_request(const struct request *r)
+static MPI_Info handle_of(const struct info *i)
 {
-    struct place p;
-    (void)place_of(r, &p);
-    const int64_t of[] = {r->o.number, r->o.references, r->what, r->persistent, r->active,
-        r->synchronous, r->done, r->cancelled, (int64_t)r->count, r->peer, r->tag, p.region, p.at,
-        number_of_comm(r->comm), r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0,
-        r->forgotten};
-    put(of, sizeof of);
-    put(&r->status, sizeof r->status);
-    if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_put(r, put);
+    return (MPI_Info)((const struct object *)i)->handle;
 }
 
-/* A window always has a receive, which is posted again when it is given back. */
-static bool of_window(const struct hark_request *h)
+static void put_text(const char *text)
 {
-    return h->ctx % 4 == OF_WINDOWS;
+    put_int((int64_t)strlen(text));
+    hark_mpi_put(text, strlen(text));
 }
 
-static void put_requests(void)
+static char *get_text(void)
 {
-    put_int(count_made(KIND_REQUEST));
-    for (EACH_MADE(KIND_REQUEST, at)) put_request(made(KIND_REQUEST, at));
-    /* Receives match in the order in which they were posted. */
-    uint32_t posted = 0;
-    for (const struct hark_request *h = hark_app.posted; h; h = h->next) posted += !of_window(h);
-    put_int(posted);
-    for (const struct hark_request *h = hark_app.posted; h; h = h->next)
-        if (!of_window(h)) put_int(hark_mpi_request_of(h)->o.number);
+    size_t length = (size_t)get_int();
+    char *text = hark_mpi_memory(length + 1);
+    hark_mpi_get(text, length);
+    text[length] = 0;
+    return text;
 }
 
-static struct type *numbered_type(int64_t number)
+static void put_pairs(const struct info *i)
 {
-    if (number == 0) return NULL;
-    struct type *t = TYPE(MPI_Type_f2c((MPI_Fint)number));
-    if (t == NULL)
-        hark_mpi_fatal(1, "a request in the checkpoint has a datatype that the program made after "
-                          "hark_restarted: make datatypes before it");
-    return t;
-}
-
-static void get_request(uint8_t *kept)
-{
-    int64_t of[16];
-    get(of, sizeof of);
-    uint32_t number = (uint32_t)of[0];
-    struct request *r = made(KIND_REQUEST, number);
-    struct type *t = numbered_type(of[14]);
-    bool is_new = r == NULL;
-    if (is_new) r = hark_mpi_new_at(KIND_REQUEST, number, sizeof *r);
-    kept[number] = 1;
-    r->o.references = (uint32_t)of[1];
-    r->what = (__typeof__(r->what))of[2];
-    r->persistent = of[3];
-    r->active = of[4];
-    r->synchronous = of[5];
-    r->done = of[6];
-    r->cancelled = of[7];
-    r->count = (size_t)of[8];
-    r->peer = (int)of[9];
-    r->tag = (int)of[10];
-    r->buffer = placed((struct place){of[11], of[12]});
-    r->comm = numbered_comm(of[13]); /* whose references count this one */
-    if (is_new && t) t->o.references++;
-    r->type = t;
-    r->receive = (struct hark_request){0};
-    if (!is_new) free(r->left);
-    r->left = NULL; /* what it sent has left this process, or is in the log */
-    hark_mpi_request_again(r);
-    if (of[15]) hark_mpi_request_forget(r);
-    get(&r->status, sizeof r->status);
-    if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_get(r, get);
-}
-
-static void get_requests(void)
-{
-    while (hark_app.posted) hark_app_unpost(hark_app.posted);
-    hark_mpi_requests_remember();
-    hark_mpi_partitioned_remember();
-    uint32_t limit = hark_mpi_slots[KIND_REQUEST].limit;
-    uint8_t *kept = calloc(limit ? limit : 1, 1);
-    if (kept == NULL) hark_mpi_fatal(1, "no memory for a restart");
-    for (int64_t n = get_int(); n > 0; n--) get_request(kept);
-    for (EACH_MADE(KIND_REQUEST, at)) {
-        struct request *r = made(KIND_REQUEST, at);
-        if (kept[at]) continue;
-        if (r->type) hark_mpi_type_release(r->type);
-        if (r->partitioned) hark_mpi_partitioned_free(r->partitioned);
-        free(r->left);
-        hark_mpi_delete(&r->o);
+    int count = 0;
+    PMPI_Info_get_nkeys(handle_of(i), &count);
+    put_int(count);
+    for (int n = 0; n < count; n++) {
+        char key[MPI_MAX_INFO_KEY + 1];
+        PMPI_Info_get_nthkey(handle_of(i), n, key);
+        put_text(key);
+        put_text(hark_mpi_info_value(i, key));
     }
-    free(kept);
+}
+
+static void get_pairs(struct info *i)
+{
     for (int64_t n = get_int(); n > 0; n--) {
-        struct request *r = made(KIND_REQUEST, (uint32_t)get_int());
-        if (r == NULL) hark_mpi_fatal(1, "the checkpoint posts a receive that it does not have");
-        hark_mpi_request_post(r);
+        char *key = get_text(), *value = get_text();
+        hark_mpi_info_set(i, key, value);
+        free(key);
+        free(value);
     }
+}
+
+/* That of another object, or NULL. */
+void hark_mpi_info_put(const struct info *i, void (*put)(const void *from, size_t length))
+{
+    const uint32_t number = i ? ((const struct object *)i)->number : 0;
+    put(&number, sizeof number);
+}
+
+struct info *hark_mpi_info_get(void (*get)(void *to, size_t length))
+{
+    uint32_t number;
+    get(&number, sizeof number);
+    return number ? hark_mpi_made(&hark_mpi_slots[KIND_INFO], number, KIND_INFO) : NULL;
+}
+
+/* ---- what is in them --------------------------------------------------------------------------
+ */
+
+static void put_contents(void)
+{
+    hark_mpi_contexts_put(hark_mpi_put);
+    hark_mpi_error_codes_put(hark_mpi_put);
+    hark_mpi_keyvals_put(hark_mpi_put);
+    for (EACH_SLOT(KIND_INFO, o)) put_pairs((struct info *)o);
+    for (EACH_SLOT(KIND_ERRHANDLER, o))
+        hark_mpi_errhandler_kind_put((struct errhandler *)o, hark_mpi_put);
+    for (EACH_SLOT(KIND_OP, o)) hark_mpi_op_put((struct op *)o, hark_mpi_put);
+    for (EACH_SLOT(KIND_TYPE, o)) hark_mpi_type_put((struct type *)o, hark_mpi_put);
+#if defined(MPI_SESSION_NULL)
+    for (EACH_SLOT(KIND_SESSION, o)) hark_mpi_session_put(o, hark_mpi_put);
+#endif
+    hark_mpi_comms_put();
+    hark_mpi_requests_put();
+    hark_mpi_files_put(hark_mpi_put);
+    hark_mpi_windows_put(hark_mpi_put);
+}
+
+/* The same objects, in the same order. */
+static void get_contents(void)
+{
+    hark_mpi_contexts_get(hark_mpi_get);
+    hark_mpi_error_codes_get(hark_mpi_get);
+    hark_mpi_keyvals_get(hark_mpi_get);
+    for (EACH_SLOT(KIND_INFO, o)) get_pairs((struct info *)o);
+    for (EACH_SLOT(KIND_ERRHANDLER, o))
+        hark_mpi_errhandler_kind_get((struct errhandler *)o, hark_mpi_get);
+    for (EACH_SLOT(KIND_OP, o)) hark_mpi_op_get((struct op *)o, hark_mpi_get);
+    for (EACH_SLOT(KIND_TYPE, o)) hark_mpi_type_get((struct type *)o, hark_mpi_get);
+#if defined(MPI_SESSION_NULL)
+    for (EACH_SLOT(KIND_SESSION, o)) hark_mpi_session_get(o, hark_mpi_get);
+#endif
+    hark_mpi_comms_get();
+    hark_mpi_requests_get();
+    hark_mpi_files_get(hark_mpi_get);
+    hark_mpi_windows_get(hark_mpi_get);
 }
 
 /* ---- hooks of the application layer -----------------------------------------------------------
  */
 
-/* A collective call that is under way has memory of ours; so has a receive of that call. */
 static bool may_capture(void)
 {
-    for (EACH_MADE(KIND_REQUEST, at)) {
-        struct request *r = made(KIND_REQUEST, at);
-        struct place p;
-        if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_note(r);
-        if (r->what == REQUEST_GENERALIZED) return false; /* its functions are the program's */
-        if (!r->active || r->done) continue;
-        if (r->receive.done) {
-            (void)hark_mpi_request_try(r);
-            continue;
-        }
-        if (r->what == REQUEST_COLLECTIVE || r->what == REQUEST_GENERALIZED) return false;
-        if ((r->what == REQUEST_RECEIVE || hark_mpi_is_partitioned(r)) && !place_of(r, &p))
-            return false;
-    }
-    return count_made(KIND_MESSAGE) == 0 && hark_mpi_windows_may_capture();
+    return hark_mpi_requests_may_capture() && hark_mpi_next_slot(KIND_MESSAGE, 0) == NULL &&
+           hark_mpi_windows_may_capture();
 }
 
 static bool capture(const void **bytes, size_t *length)
 {
     image.length = 0;
     put_int(VERSION);
-    put_int((int64_t)(intptr_t)hark_mpi_slots[KIND_COMM].base);
     put_int((int64_t)(intptr_t)MPI_COMM_WORLD);
-    hark_mpi_contexts_put(put);
-    put_groups();
-    put_comms();
-    put_requests();
-    hark_mpi_files_put(put);
-    hark_mpi_windows_put(put);
+    put_lists();
+    put_contents();
     *bytes = image.at;
     *length = image.length;
     return true;
@@ -432,27 +334,25 @@ static bool capture(const void **bytes, size_t *length)
 static void restore(const void *bytes, size_t length)
 {
     image.length = image.next = 0;
-    put(bytes, length);
+    hark_mpi_put(bytes, length);
     if (get_int() != VERSION)
-        hark_mpi_fatal(1, "the checkpoint was made by another version of hark");
-    intptr_t base = (intptr_t)get_int(), world = (intptr_t)get_int();
-    hark_mpi_contexts_get(get);
-    for (int64_t n = get_int(); n > 0; n--) get_group((uint32_t)get_int());
-    get_comms();
-    get_requests();
-    hark_mpi_files_get(get);
-    hark_mpi_windows_get(get);
-    hark_mpi_slots_restored();
-#if !defined(HARK_MPI_MPICH)
-    if ((base && base != (intptr_t)hark_mpi_slots[KIND_COMM].base) ||
-        world != (intptr_t)MPI_COMM_WORLD)
-        hark_mpi_fatal(1, "handles in the checkpoint are addresses, and these are others in this "
+        hark_mpi_fatal(1, "the checkpoint was made by another version of hark: begin the job "
+                          "without it");
+    if (get_int() != (int64_t)(intptr_t)MPI_COMM_WORLD)
+        hark_mpi_fatal(1, "MPI_COMM_WORLD in the checkpoint has another address than in this "
                           "process: does the system forbid to switch off address randomization "
                           "(personality)?");
-#else
-    (void)base;
-    (void)world;
-#endif
+    hark_mpi_restoring = true;
+    get_lists();
+    hold();
+    hark_mpi_requests_begin();
+    hark_mpi_windows_unposted();
+    for (int k = 0; k < KINDS_OF_OBJECT; k++) forget_some(&kinds[k], &lists[k]);
+    for (int k = 0; k < KINDS_OF_OBJECT; k++) make_others(&kinds[k], &lists[k]);
+    get_contents();
+    release();
+    hark_mpi_slots_restored();
+    hark_mpi_restoring = false;
 }
 
 void hark_mpi_image_hooks(void)

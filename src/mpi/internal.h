@@ -34,6 +34,8 @@ struct attribute { /* a value that a program has cached with an object: attribut
     int keyval;
     enum value_kind kind;
     void *value;
+    uint64_t serial; /* which one this process has set */
+    bool lost;       /* of a checkpoint, which does not have its value */
 };
 
 /* A window and a file begin with it. */
@@ -70,15 +72,14 @@ extern struct attached hark_mpi_buffer; /* of the process */
 
 struct comm {
     struct object o;
-    struct group *group;   /* of this process */
-    struct group *remote;  /* an intercommunicator: the others; else NULL */
-    int rank, size;        /* in group */
-    uint16_t context;      /* below CONTEXTS; a frame has four times this, and what it is of */
-    bool outlives;         /* freed by the program while requests of it were not done */
-    uint32_t calls;        /* collective calls made: the tag of the next */
-    uint32_t channels;     /* partitioned sends made: partitioned.c */
-    uint32_t local_number; /* of `local`, while a checkpoint is read */
-    struct comm *local;    /* of an intercommunicator: one of its own group alone */
+    struct group *group;  /* of this process */
+    struct group *remote; /* an intercommunicator: the others; else NULL */
+    int rank, size;       /* in group */
+    uint16_t context;     /* below CONTEXTS; a frame has four times this, and what it is of */
+    bool outlives;        /* freed by the program while requests of it were not done */
+    uint32_t calls;       /* collective calls made: the tag of the next */
+    uint32_t channels;    /* partitioned sends made: partitioned.c */
+    struct comm *local;   /* of an intercommunicator: one of its own group alone */
     struct errhandler *errhandler;
     struct attribute *attributes;
     struct topology *topology;
@@ -90,7 +91,7 @@ struct comm {
 struct errhandler {
     struct object o;
     enum kind of; /* communicators, windows, files or sessions; of a predefined one nothing */
-    enum { ERRORS_FATAL, ERRORS_ABORT, ERRORS_RETURN, ERRORS_CALL } does;
+    enum { ERRORS_FATAL, ERRORS_ABORT, ERRORS_RETURN, ERRORS_CALL, ERRORS_LOST } does;
     void (*call)(); /* with a pointer to the handle, and one to the code */
 };
 
@@ -440,10 +441,51 @@ struct request *hark_mpi_request_of(const struct hark_request *h);
 void hark_mpi_request_again(struct request *r);
 void hark_mpi_request_post(struct request *r);
 void hark_mpi_image_hooks(void);
+/* What a checkpoint holds: image*.c, and of each kind of object the file that knows it. `_get`
+ * fills in an object that was there already, or is new (o.is_new); `_forget` is for one that is
+ * there, and not in the checkpoint. References to other objects are not their business: see
+ * image.c. */
 void hark_mpi_contexts_put(void (*put)(const void *from, size_t length));
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length));
 void hark_mpi_files_put(void (*put)(const void *from, size_t length));
 void hark_mpi_files_get(void (*get)(void *to, size_t length)); /* after the communicators */
+void hark_mpi_file_forget(struct object *file);
+void hark_mpi_file_drop_view(struct object *file);
+void hark_mpi_topology_put(
+    const struct topology *t, void (*put)(const void *from, size_t length)); /* or NULL */
+struct topology *hark_mpi_topology_get(void (*get)(void *to, size_t length));
+void hark_mpi_errhandler_put(
+    const struct errhandler *e, void (*put)(const void *from, size_t length));
+struct errhandler *hark_mpi_errhandler_get(void (*get)(void *to, size_t length));
+void hark_mpi_errhandler_kind_put(
+    const struct errhandler *e, void (*put)(const void *from, size_t length));
+void hark_mpi_errhandler_kind_get(struct errhandler *e, void (*get)(void *to, size_t length));
+void hark_mpi_error_codes_put(void (*put)(const void *from, size_t length));
+void hark_mpi_error_codes_get(void (*get)(void *to, size_t length));
+void hark_mpi_op_put(const struct op *op, void (*put)(const void *from, size_t length));
+void hark_mpi_op_get(struct op *op, void (*get)(void *to, size_t length));
+void hark_mpi_type_put(const struct type *t, void (*put)(const void *from, size_t length));
+void hark_mpi_type_get(struct type *t, void (*get)(void *to, size_t length));
+void hark_mpi_type_forget(struct type *t);
+void hark_mpi_info_put(const struct info *i, void (*put)(const void *from, size_t length));
+struct info *hark_mpi_info_get(void (*get)(void *to, size_t length));
+void hark_mpi_session_put(const struct object *o, void (*put)(const void *from, size_t length));
+void hark_mpi_session_get(struct object *o, void (*get)(void *to, size_t length));
+void hark_mpi_session_forget(struct object *o);
+void hark_mpi_buffer_put(const struct attached *b, void (*put)(const void *from, size_t length));
+void hark_mpi_buffer_get(struct attached *b, void (*get)(void *to, size_t length));
+void hark_mpi_keyvals_put(void (*put)(const void *from, size_t length));
+void hark_mpi_keyvals_get(void (*get)(void *to, size_t length));
+void hark_mpi_attributes_put(
+    const struct attribute *list, void (*put)(const void *from, size_t length));
+void hark_mpi_attributes_get(struct attribute **list, void (*get)(void *to, size_t length));
+void hark_mpi_attributes_forget(struct attribute **list);
+/* The arguments of a persistent collective call: kept from a request that goes, given to the one
+ * that the checkpoint has in its place. */
+void hark_mpi_collective_keep(struct request *r);
+int64_t hark_mpi_collective_tag(const struct request *r);
+void hark_mpi_collective_again(struct request *r, int64_t tag);
+void hark_mpi_collectives_forget(void);
 /* Of collective requests, and generalized ones: collective_call.c, generalized.c. */
 /* Has it taken all its messages already? Some have none. */
 bool hark_mpi_collective_is_there(const struct request *r);
@@ -514,6 +556,8 @@ void hark_mpi_windows_close(void);
 bool hark_mpi_windows_may_capture(void);
 void hark_mpi_windows_put(void (*put)(const void *from, size_t length));
 void hark_mpi_windows_get(void (*get)(void *to, size_t length));
+void hark_mpi_window_forget(struct object *window);
+void hark_mpi_windows_unposted(void); /* no receive of theirs is posted any more */
 
 void hark_mpi_predefine_types(void);
 void hark_mpi_sized_types_close(void);

@@ -13,8 +13,10 @@ struct slots hark_mpi_slots[KINDS];
 /* Far from where Linux puts programs, libraries and stacks. */
 #define ARENA_PLACE ((uintptr_t)0x5a0000000000)
 
-static void open_arena(struct slots *a, enum kind kind, size_t size)
+void hark_mpi_slots_open(enum kind kind, size_t size)
 {
+    struct slots *a = &hark_mpi_slots[kind];
+    if (a->base) return;
     void *place = (void *)(ARENA_PLACE + kind * ARENA_BYTES);
     const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
     void *at = mmap(place, ARENA_BYTES, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, -1, 0);
@@ -69,19 +71,23 @@ static void *begin(struct slots *a, enum kind kind, uint32_t number, size_t size
 void *hark_mpi_new(enum kind kind, size_t size)
 {
     struct slots *a = &hark_mpi_slots[kind];
-    if (a->base == NULL) open_arena(a, kind, size);
-    return begin(a, kind, take_number(a), size);
+    hark_mpi_slots_open(kind, size);
+    struct object *o = begin(a, kind, take_number(a), size);
+    o->serial = ++a->made;
+    return o;
 }
 
-/* As hark_mpi_new, with the number that the object had. */
-void *hark_mpi_new_at(enum kind kind, uint32_t number, size_t size)
+struct object *hark_mpi_new_at(enum kind kind, uint32_t number, uint64_t serial)
 {
     struct slots *a = &hark_mpi_slots[kind];
-    if (a->base == NULL) open_arena(a, kind, size);
     if (number < HARK_MPI_FIRST_MADE || number >= a->limit)
         hark_mpi_fatal(1, "the checkpoint has an object with the number %u", number);
+    /* Slots up to it that nothing was in are zeroes: the arena is new memory. */
     if (number >= a->next) a->next = number + 1;
-    return begin(a, kind, number, size);
+    struct object *o = begin(a, kind, number, a->slot);
+    o->serial = serial;
+    o->is_new = true;
+    return o;
 }
 
 /* Objects were made at numbers that were free, others have gone: the list of free ones again. */
@@ -97,6 +103,18 @@ void hark_mpi_slots_restored(void)
             a->free = number;
         }
     }
+}
+
+bool hark_mpi_restoring;
+
+void *hark_mpi_unknown(const struct object *o)
+{
+    if (o->kind != KIND_LOST || hark_mpi_restoring) return NULL;
+    const char *name = ((const struct type *)o)->name;
+    hark_mpi_fatal(1,
+        "the program uses the datatype%s%s, which it made after hark_restarted, and this process "
+        "went back to a checkpoint, which holds no datatypes: make it before hark_restarted",
+        name[0] ? " " : "", name);
 }
 
 void hark_mpi_delete(struct object *o)
@@ -127,7 +145,8 @@ struct object *hark_mpi_predefined[PREDEFINED_NUMBERS];
 
 void hark_mpi_predefine(struct object *o, enum kind kind, uintptr_t handle)
 {
-    *o = (struct object){o, handle, kind, 1, 0, true};
+    *o = (struct object){
+        .self = o, .handle = handle, .kind = kind, .references = 1, .predefined = true};
 #if defined(HARK_MPI_MPICH)
     if (handle >> 30 == 1) hark_mpi_predefined[kind][handle & 255] = o;
     else hark_mpi_pairs[handle & 7] = o;
@@ -143,8 +162,8 @@ void *hark_mpi_numbered(enum kind kind, int number)
 #if defined(HARK_MPI_MPICH)
     return hark_mpi_find((uint32_t)number, kind);
 #else
-    return number >= HARK_MPI_FIRST_MADE
-               ? hark_mpi_made(&hark_mpi_slots[kind], (uint32_t)number, kind)
-               : NULL;
+    const struct slots *a = &hark_mpi_slots[kind];
+    if (number < HARK_MPI_FIRST_MADE || (uint32_t)number >= a->next) return NULL;
+    return hark_mpi_known(hark_mpi_slot(a, (uint32_t)number), kind);
 #endif
 }

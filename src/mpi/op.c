@@ -172,6 +172,37 @@ void hark_mpi_op_release(struct op *op)
     hark_mpi_delete(&op->o);
 }
 
+/* ---- checkpoints ------------------------------------------------------------------------------
+ *
+ * An operation is a function of the program: a restart has those that the program makes again
+ * before hark_restarted, and the others end the process when they are to combine something. */
+
+static void lost(void *from, void *into, int *count, MPI_Datatype *datatype)
+{
+    (void)from;
+    (void)into;
+    (void)count;
+    (void)datatype;
+    hark_mpi_fatal(1,
+        "the program uses an operation that it made after hark_restarted, and this process went "
+        "back "
+        "to a checkpoint, which does not hold its function: call MPI_Op_create before "
+        "hark_restarted");
+}
+
+void hark_mpi_op_put(const struct op *op, void (*put)(const void *from, size_t length))
+{
+    put(&op->commutes, sizeof op->commutes);
+}
+
+void hark_mpi_op_get(struct op *op, void (*get)(void *to, size_t length))
+{
+    get(&op->commutes, sizeof op->commutes);
+    if (!op->o.is_new) return;
+    op->operation = OPERATION_USER;
+    op->call = lost;
+}
+
 /* ---- combining --------------------------------------------------------------------------------
  */
 

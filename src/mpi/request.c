@@ -113,7 +113,7 @@ void hark_mpi_request_again(struct request *r)
     if (r->what == REQUEST_RECEIVE) r->start = start_receive;
     else if (r->what == REQUEST_SEND) r->start = start_send;
     else if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_again(r);
-    else if (r->collective == NULL) r->start = start_without_arguments;
+    else r->start = start_without_arguments; /* until hark_mpi_collective_again */
 }
 
 /* Its receive is done. */

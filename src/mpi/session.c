@@ -81,6 +81,31 @@ int PMPI_Session_get_info(MPI_Session session, MPI_Info *info)
     return MPI_SUCCESS;
 }
 
+/* ---- checkpoints ------------------------------------------------------------------------------
+ */
+
+void hark_mpi_session_put(const struct object *o, void (*put)(const void *from, size_t length))
+{
+    const struct session *s = (const struct session *)o;
+    hark_mpi_errhandler_put(s->h.errhandler, put);
+    hark_mpi_buffer_put(&s->buffer, put);
+}
+
+void hark_mpi_session_get(struct object *o, void (*get)(void *to, size_t length))
+{
+    struct session *s = (struct session *)o;
+    s->h.errhandler = hark_mpi_errhandler_get(get);
+    hark_mpi_buffer_get(&s->buffer, get);
+    if (o->is_new) hark_mpi_session_opened(hark_mpi_thread_level);
+}
+
+/* One that the program finalized after hark_restarted. */
+void hark_mpi_session_forget(struct object *o)
+{
+    hark_mpi_delete(o);
+    hark_mpi_session_closed();
+}
+
 /* ---- the buffer of buffered sends -------------------------------------------------------------
  */
 

@@ -246,6 +246,33 @@ void hark_mpi_type_release(struct type *t)
     hark_mpi_delete(&t->o);
 }
 
+/* Checkpoints do not hold what a datatype is made of: a restart has those that the program makes
+ * again before hark_restarted, and the others are lost. */
+void hark_mpi_type_put(const struct type *t, void (*put)(const void *from, size_t length))
+{
+    put(&t->committed, sizeof t->committed);
+    put(t->name, sizeof t->name);
+    hark_mpi_attributes_put(t->attributes, put);
+}
+
+void hark_mpi_type_get(struct type *t, void (*get)(void *to, size_t length))
+{
+    get(&t->committed, sizeof t->committed);
+    get(t->name, sizeof t->name);
+    hark_mpi_attributes_get(&t->attributes, get);
+    if (t->o.is_new) t->o.kind = KIND_LOST;
+}
+
+/* One that the checkpoint does not have. What else has references to its parts is in there. */
+void hark_mpi_type_forget(struct type *t)
+{
+    hark_mpi_attributes_forget(&t->attributes);
+    free(t->part);
+    if (t->layout) hark_mpi_layout_free(t->layout);
+    hark_mpi_arena_free(&t->arena);
+    hark_mpi_delete(&t->o);
+}
+
 PUBLIC(Type_commit)
 int PMPI_Type_commit(MPI_Datatype *datatype)
 {

@@ -462,8 +462,8 @@ int PMPI_Win_get_name(MPI_Win win, char *name, int *length)
 
 /* ---- checkpoints ------------------------------------------------------------------------------
  *
- * A window is made before hark_restarted, as datatypes are: a restart makes it again. Its memory
- * belongs to the program. An image has the locks, and the requests that wait for one. */
+ * A window is made before hark_restarted: a restart makes it again. Its memory belongs to the
+ * program. An image has the locks, the requests that wait for one, and what a program may set. */
 
 bool hark_mpi_windows_may_capture(void)
 {
@@ -491,6 +491,10 @@ static void put_window(const struct window *w, void (*put)(const void *from, siz
         w->h.o.number, 0, w->shared_locks, w->exclusive_lock, w->fence_open, w->locked_all, 0};
     for (const struct pending *p = w->first; p; p = p->next) s.pending++;
     put(&s, sizeof s);
+    put(w->h.name, sizeof w->h.name);
+    hark_mpi_errhandler_put(w->h.errhandler, put);
+    hark_mpi_info_put(w->h.info, put);
+    hark_mpi_attributes_put(w->h.attributes, put);
     for (int i = 0; i < w->comm->size; i++) {
         const uint8_t lock[2] = {w->lane[i].lock, w->lane[i].lock_is_sent};
         put(lock, sizeof lock);
@@ -533,18 +537,22 @@ static void get_pending(struct window *w, void (*get)(void *to, size_t length))
     w->last = &p->next;
 }
 
-static struct window *get_window(void (*get)(void *to, size_t length))
+static void get_window(void (*get)(void *to, size_t length))
 {
     struct saved s;
     get(&s, sizeof s);
     struct window *w = hark_mpi_made(&hark_mpi_slots[KIND_WINDOW], s.number, KIND_WINDOW);
-    if (w == NULL)
+    if (w == NULL || w->h.o.is_new)
         hark_mpi_fatal(1, "the checkpoint has a window that the program made after "
                           "hark_restarted: make windows before it");
     w->shared_locks = s.shared_locks;
     w->exclusive_lock = s.exclusive_lock;
     w->fence_open = s.fence_open;
     w->locked_all = s.locked_all;
+    get(w->h.name, sizeof w->h.name);
+    w->h.errhandler = hark_mpi_errhandler_get(get);
+    w->h.info = hark_mpi_info_get(get);
+    hark_mpi_attributes_get(&w->h.attributes, get);
     for (int i = 0; i < w->comm->size; i++) {
         uint8_t lock[2];
         get(lock, sizeof lock);
@@ -554,22 +562,24 @@ static struct window *get_window(void (*get)(void *to, size_t length))
     drop_pending(w);
     for (; s.pending; s.pending--) get_pending(w, get);
     hark_mpi_window_listen(w);
-    return w;
 }
 
-/* No receive is posted now. Windows that the program had freed are not there. */
 void hark_mpi_windows_get(void (*get)(void *to, size_t length))
 {
     uint32_t count;
-    get(&count, sizeof count);
-    struct window **kept = hark_mpi_memory(count * sizeof *kept);
+    for (get(&count, sizeof count); count > 0; count--) get_window(get);
+}
+
+void hark_mpi_windows_unposted(void)
+{
     for (struct window *w = hark_mpi_windows; w; w = w->next) w->receive.done = true;
-    for (uint32_t i = 0; i < count; i++) kept[i] = get_window(get);
-    for (struct window *w = hark_mpi_windows, *next; w; w = next) {
-        next = w->next;
-        bool is_kept = false;
-        for (uint32_t i = 0; i < count; i++) is_kept = is_kept || kept[i] == w;
-        if (!is_kept) destroy(w);
-    }
-    free(kept);
+}
+
+/* One that was freed after hark_restarted. */
+void hark_mpi_window_forget(struct object *window)
+{
+    struct window *w = (struct window *)window;
+    drop_pending(w);
+    hark_mpi_attributes_forget(&w->h.attributes);
+    destroy(w);
 }
