@@ -112,19 +112,31 @@ static int name_contexts(struct comm *c, struct comm *d, int tag, MPI_Request *r
     return hark_mpi_status(c, status, "MPI_Comm_idup");
 }
 
+void hark_mpi_duplicate_post(struct request *r)
+{
+    r->receive = (struct hark_request){.from = r->peer,
+        .tag = r->tag,
+        .ctx = hark_mpi_context(r->comm, OF_COLLECTIVES),
+        .room = sizeof(struct contexts),
+        .land = land_contexts};
+    r->receive.mask = hark_app_mask(r->tag, r->receive.ctx);
+    hark_app_post(&r->receive);
+}
+
+struct comm *hark_mpi_duplicate_of(const struct request *r)
+{
+    return r->what == REQUEST_SEND && !r->synchronous && r->active && !r->done ? r->buffer : NULL;
+}
+
 static void await_contexts(struct comm *c, struct comm *d, int from, int tag, MPI_Request *request)
 {
     struct request *r = hark_mpi_request_new(c);
     r->what = REQUEST_SEND; /* its receive is for the library: no part of its status */
     r->active = true;
     r->buffer = d;
-    r->receive = (struct hark_request){.from = from,
-        .tag = tag,
-        .ctx = hark_mpi_context(c, OF_COLLECTIVES),
-        .room = sizeof(struct contexts),
-        .land = land_contexts};
-    r->receive.mask = hark_app_mask(tag, r->receive.ctx);
-    hark_app_post(&r->receive);
+    r->peer = from; /* a rank in the job */
+    r->tag = tag;
+    hark_mpi_duplicate_post(r);
     *request = HANDLE(MPI_Request, r);
 }
 

@@ -70,7 +70,7 @@ static void put_request(const struct request *r)
     const int64_t of[] = {r->what, r->persistent, r->active, r->synchronous, r->done, r->cancelled,
         (int64_t)r->count, r->peer, r->tag, p.region, p.at, hark_mpi_comm_number(r->comm),
         r->type ? MPI_Type_c2f(HANDLE(MPI_Datatype, r->type)) : 0, r->forgotten,
-        hark_mpi_collective_tag(r)};
+        hark_mpi_collective_tag(r), hark_mpi_comm_number(hark_mpi_duplicate_of(r))};
     hark_mpi_put(of, sizeof of);
     hark_mpi_put(&r->status, sizeof r->status);
     if (hark_mpi_is_partitioned(r)) hark_mpi_partitioned_put(r, hark_mpi_put);
@@ -105,7 +105,7 @@ static struct type *numbered_type(int64_t number)
 
 static void get_request(struct request *r)
 {
-    int64_t of[15];
+    int64_t of[16];
     hark_mpi_get(of, sizeof of);
     r->what = (__typeof__(r->what))of[0];
     r->persistent = of[1];
@@ -117,6 +117,7 @@ static void get_request(struct request *r)
     r->peer = (int)of[7];
     r->tag = (int)of[8];
     r->buffer = placed((struct place){of[9], of[10]});
+    if (of[15]) r->buffer = hark_mpi_numbered_comm(of[15]);
     r->comm = hark_mpi_numbered_comm(of[11]);
     r->type = numbered_type(of[12]);
     hark_mpi_request_again(r);
@@ -150,7 +151,8 @@ void hark_mpi_requests_get(void)
         struct request *r =
             hark_mpi_made(&hark_mpi_slots[KIND_REQUEST], (uint32_t)get_int(), KIND_REQUEST);
         if (r == NULL) hark_mpi_fatal(1, "the checkpoint posts a receive that it does not have");
-        hark_mpi_request_post(r);
+        if (hark_mpi_duplicate_of(r)) hark_mpi_duplicate_post(r);
+        else hark_mpi_request_post(r);
     }
 }
 

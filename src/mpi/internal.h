@@ -441,6 +441,10 @@ struct request *hark_mpi_request_of(const struct hark_request *h);
 void hark_mpi_request_again(struct request *r);
 void hark_mpi_request_post(struct request *r);
 void hark_mpi_image_hooks(void);
+/* The communicator that a request of MPI_Comm_idup waits for, or NULL: all other sends that wait
+ * are synchronous. Posts its receive. */
+struct comm *hark_mpi_duplicate_of(const struct request *r);
+void hark_mpi_duplicate_post(struct request *r);
 /* What a checkpoint holds: image*.c, and of each kind of object the file that knows it. `_get`
  * fills in an object that was there already, or is new (o.is_new); `_forget` is for one that is
  * there, and not in the checkpoint. References to other objects are not their business: see
