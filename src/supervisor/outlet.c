@@ -41,6 +41,20 @@ struct hark_outlet {
     int error, position_error;
 };
 
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+void hark_outlet_put_note(uint8_t at[HARK_OUTLET_NOTE], uint64_t position)
+{
+    hark_put64(at, position);
+    hark_put64(at + 8, ~position);
+}
+
+bool hark_outlet_get_note(const uint8_t at[HARK_OUTLET_NOTE], uint64_t *position)
+{
+    *position = hark_get64(at);
+    return hark_get64(at + 8) == ~*position;
+}
+
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* 0 < written, or -errno. Whole lines, if one fits: what is shown and not noted should be no piece
@@ -69,12 +83,13 @@ static ssize_t write_some(const struct hark_outlet *w, struct piece *p)
 
 static int note(const struct hark_outlet *w, uint32_t stream, uint64_t position)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[HARK_OUTLET_NOTE];
     if (w->positions < 0 || stream == HARK_OUTLET_NO_STREAM) return 0;
-    hark_put64(bytes, position);
-    return pwrite(w->positions, bytes, sizeof bytes, (off_t)stream * 8) == sizeof bytes ? 0
-           : errno                                                                      ? errno
-                                                                                        : EIO;
+    hark_outlet_put_note(bytes, position);
+    errno = 0;
+    const off_t at = (off_t)stream * HARK_OUTLET_NOTE;
+    if (pwrite(w->positions, bytes, sizeof bytes, at) == sizeof bytes) return 0;
+    return errno ? errno : EIO;
 }
 
 static void take_head(struct hark_outlet *w)

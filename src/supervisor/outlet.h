@@ -5,7 +5,8 @@
  * whoever puts looks at hark_outlet_waiting() and stops taking more from where it comes.
  *
  * Pieces belong to streams, and a stream has positions. When bytes have been written, the stream's
- * position is kept in a file, at 8 bytes a stream: a later supervisor knows from it what was shown.
+ * position is kept in a file, in HARK_OUTLET_NOTE bytes a stream: a later supervisor knows from it
+ * what was shown.
  * Only what the very last write() moved can be shown and not be noted, if the supervisor is killed
  * in between. A write is of whole lines where it can be; to a pipe it is of at most PIPE_BUF bytes,
  * and so all or nothing.
@@ -18,6 +19,7 @@
 #include <stdint.h>
 
 #define HARK_OUTLET_NO_STREAM UINT32_MAX
+#define HARK_OUTLET_NOTE      16u /* bytes: a position, and its complement */
 
 struct hark_outlet;
 
@@ -25,6 +27,9 @@ struct hark_outlet;
  * or an errno. */
 int hark_outlet_open(
     struct hark_outlet **w, int fd, int positions, void (*moved)(void *self), void *self);
+void hark_outlet_put_note(uint8_t at[HARK_OUTLET_NOTE], uint64_t position);
+/* False: it is damaged. */
+bool hark_outlet_get_note(const uint8_t at[HARK_OUTLET_NOTE], uint64_t *position);
 /* Copies. `end` is the position behind the last byte in its stream. False without memory. */
 bool hark_outlet_put(
     struct hark_outlet *w, uint32_t stream, uint64_t end, const char *at, size_t length);

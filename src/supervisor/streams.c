@@ -274,9 +274,26 @@ void hark_sup_marked(struct child *c)
 
 /* ---- positions that outlive us --------------------------------------------------------------- */
 
+/* What can not be read counts as not shown. False: some can not. */
+static bool take_notes(struct supervisor *s, uint8_t *at, size_t length)
+{
+    bool whole = true;
+    for (uint32_t i = 0; i < s->o->ranks; i++)
+        for (uint32_t k = 0; k < 2; k++, at += HARK_OUTLET_NOTE) {
+            uint64_t *shown = &s->child[i].output[k].shown;
+            const bool there = length >= HARK_OUTLET_NOTE;
+            length -= there ? HARK_OUTLET_NOTE : length;
+            if (there && hark_outlet_get_note(at, shown)) continue;
+            whole = false;
+            *shown = 0;
+            hark_outlet_put_note(at, 0);
+        }
+    return whole;
+}
+
 int hark_sup_output_open(struct supervisor *s, bool belongs)
 {
-    size_t bytes = (size_t)s->o->ranks * 16;
+    const size_t bytes = (size_t)s->o->ranks * 2 * HARK_OUTLET_NOTE;
     if (s->o->store == NULL) return 0;
     uint8_t *at = calloc(1, bytes);
     s->positions = openat(s->store_fd, "output", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -286,20 +303,16 @@ int hark_sup_output_open(struct supervisor *s, bool belongs)
         free(at);
         return status;
     }
-    ssize_t n = belongs ? pread(s->positions, at, bytes, 0) : 0;
-    if (belongs && n != (ssize_t)bytes) {
+    const ssize_t n = belongs ? pread(s->positions, at, bytes, 0) : 0;
+    const bool whole = take_notes(s, at, n > 0 ? (size_t)n : 0);
+    if (belongs && !whole)
         hark_sup_say(
             "store %s: output: it does not say what was shown; lines may come again", s->o->store);
-        memset(at, 0, bytes);
-    }
     int status = 0;
-    if (n != (ssize_t)bytes && pwrite(s->positions, at, bytes, 0) != (ssize_t)bytes) {
+    if (!whole && pwrite(s->positions, at, bytes, 0) != (ssize_t)bytes) {
         hark_sup_say("store %s: output: %s", s->o->store, strerror(errno));
         status = 2;
     }
-    for (uint32_t i = 0; i < s->o->ranks; i++)
-        for (uint32_t k = 0; k < 2; k++)
-            s->child[i].output[k].shown = hark_get64(at + (i * 2 + k) * (size_t)8);
     free(at);
     return status;
 }

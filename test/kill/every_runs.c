@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "every.h"
-#include "hark/parts/mem.h"
+#include "../../src/supervisor/outlet.h"
 #include "relay.h"
 
 enum { PROGRAMS = 8, RANKS = 8, LINES = 200, WORDS = 40 };
@@ -285,13 +285,17 @@ void every_point(struct run *r, const struct kase *k)
 static size_t not_noted(const struct run *r)
 {
     char path[300];
-    uint8_t at[16 * RANKS] = {0};
+    uint8_t at[2 * HARK_OUTLET_NOTE * RANKS] = {0};
     uint64_t noted = 0;
     snprintf(path, sizeof path, "%s/s/output", r->place);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, at, sizeof at) : 0;
     if (fd >= 0) close(fd);
-    for (ssize_t i = 0; i + 8 <= n; i += 16) noted += hark_get64(at + i);
+    for (size_t i = 0; n > 0 && i < (size_t)n; i += 2 * HARK_OUTLET_NOTE) {
+        uint64_t position = 0;
+        if (!hark_outlet_get_note(at + i, &position)) fail_msg("%s: a damaged note", path);
+        noted += position;
+    }
     if (noted > strlen(r->out))
         fail_msg("%" PRIu64 " bytes are noted, %zu are there", noted, strlen(r->out));
     return strlen(r->out) - noted;

@@ -43,6 +43,13 @@ newest=$(ls st/service/r0 | sort -n | tail -1)
 timeout 60 "$hark" store verify st >out 2>&1; is 'hark store: the newest record is damaged' 1 $?
 holds 'that is said' grep -q "^hark store: st: image .*st/service/r0/$newest: is not an image" out
 expect 0 "^hark: image .*st/service/r0/$newest: is not an image; the older record is used" "${half[@]}"
+# The positions of what was shown: what is damaged is not believed, and nothing that is not shown is lost.
+for bytes in 1 64; do
+  rm -rf st; cp -a whole st
+  head -c $bytes /dev/zero | tr '\0' X | dd of=st/output conv=notrunc 2>/dev/null
+  expect 0 '^hark: store st: output: it does not say what was shown; lines may come again$' "${half[@]}"
+  holds "all is shown, $bytes damaged" grep -q '^sum ' out
+done
 for damage in service 'service/r0/*'; do
   rm -rf st; cp -a whole st; eval "rm -r st/$damage"
   for round in 1 2; do # also when it was refused before
