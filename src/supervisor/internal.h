@@ -62,6 +62,7 @@
  *       holders.c        which hosts are to hold an image
  *       code_sets.c      which hosts are together in a code
  *       store_file.c     small files in a store
+ *       identity.c       what must be the same when a job is resumed
  */
 #ifndef HARK_SUPERVISOR_INTERNAL_H
 #define HARK_SUPERVISOR_INTERNAL_H
@@ -428,6 +429,7 @@ void hark_sup_signal(const struct child *c, int number, bool group);
 /* To its program, if that handles it; true then. */
 bool hark_sup_pass(const struct child *c, int number);
 
+char *hark_sup_identity(const struct supervisor *s); /* identity.c; NULL: no memory */
 /* afterwards.c */
 void hark_sup_afterwards_begin(struct supervisor *s); /* nothing is known yet */
 /* The store says that the job is done, and now it ends with that status, of its own. */

@@ -55,55 +55,13 @@ static int no_store(const char *path, int why)
 {
     const char *slash = strrchr(path, '/');
     char above[PATH_MAX], text[200];
+    struct stat st;
+    if (why == ENOENT && lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        return bad("store", path, "it is a link to what is not there");
     snprintf(above, sizeof above, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
     snprintf(text, sizeof text, "%s%s", strerror(why),
         why == ENOENT && access(above, F_OK) < 0 ? "; the directory above it must exist" : "");
     return bad("store", path, text);
-}
-
-/* A program that is given by its path is the same one by another spelling of that. False: no
- * memory. */
-static bool name_program(FILE *f, const struct hark_run_program *p)
-{
-    const char *file = p->file ? p->file : p->argv[0];
-    errno = 0;
-    char *path = strchr(p->argv[0], '/') ? realpath(file, NULL) : NULL;
-    const bool whole = path || errno != ENOMEM;
-    fputs(path ? path : p->argv[0], f);
-    for (char *const *word = p->argv + 1; *word; word++) fprintf(f, " %s", *word);
-    free(path);
-    return whole;
-}
-
-/* What must be the same when the job is resumed; options that are not given are not in it. */
-static char *identity(const struct supervisor *s)
-{
-    char *text = NULL;
-    size_t length = 0;
-    FILE *f = open_memstream(&text, &length);
-    if (f == NULL) return NULL;
-    char options[HARK_SETUP_OPTIONS];
-    struct hark_words w;
-    hark_words_begin(&w, options, sizeof options);
-    hark_options_write(s->o->protocol->manual->options, &s->o->core, true, &w);
-    char *clusters = hark_clusters_text(&s->o->clusters);
-    fprintf(f, "protocol=%s%s", s->o->protocol->name, options);
-    if (s->o->journal != HARK_KEEPS_WTIME)
-        fprintf(f, "\njournal=%s%s%s", s->o->journal ? "wtime" : "none",
-            s->o->journal & HARK_KEEPS_CLOCK ? ",clock" : "",
-            s->o->journal & HARK_KEEPS_RANDOM ? ",random" : "");
-    fprintf(f, "\nclusters=%s\nprogram=", clusters ? clusters : "");
-    bool whole = clusters != NULL;
-    free(clusters);
-    for (uint32_t i = 0; i < s->o->programs; i++) {
-        if (i) fputs(" : ", f);
-        if (s->o->programs > 1) fprintf(f, "-n %u ", s->o->program[i].ranks);
-        whole = name_program(f, &s->o->program[i]) && whole;
-    }
-    fputc('\n', f);
-    if (fclose(f) == 0 && whole) return text;
-    free(text);
-    return NULL;
 }
 
 /* Opens the record of failures in a store. A status of the store. */
@@ -126,7 +84,7 @@ static bool has_same_record(
 {
     struct hark_keeper_config config = {.protocol = s->o->protocol, .clusters = &s->o->clusters};
     struct hark_keeper *keeper = NULL;
-    char *who = identity(s);
+    char *who = hark_sup_identity(s);
     bool same = true;
     config.identity = who;
     if (who && open_record(s, &config.record, job, false, error) == HARK_S_OK) {
@@ -161,7 +119,8 @@ static int take_store(struct supervisor *s)
 {
     char job[41];
     s->store_path = realpath(s->o->store, NULL);
-    if (s->store_path == NULL && errno == ENOENT && mkdir(s->o->store, 0700) == 0)
+    if (s->store_path == NULL && errno == ENOENT &&
+        (mkdir(s->o->store, 0700) == 0 || errno == EEXIST))
         s->store_path = realpath(s->o->store, NULL);
     if (s->store_path == NULL) return no_store(s->o->store, errno);
     int status = hark_sup_lock_store(s, is_for_it);
@@ -236,7 +195,7 @@ static int open_service(struct supervisor *s)
 {
     char error[HARK_KEEPER_ERROR];
     if (lacks_record(s)) return 2;
-    char *who = identity(s);
+    char *who = hark_sup_identity(s);
     if (who == NULL) {
         hark_sup_say("no memory for a job");
         return 1;
@@ -325,18 +284,31 @@ static int make_board(struct supervisor *s)
     return 0;
 }
 
+/* A new store is to be empty, and a job that is resumed may be without a spill directory. */
+static bool is_in_store(const struct supervisor *s, const char *path)
+{
+    const size_t length = s->store_path ? strlen(s->store_path) : 0;
+    return length && strncmp(path, s->store_path, length) == 0 &&
+           (path[length] == '/' || path[length] == 0);
+}
+
 /* Each job has a directory of its own in it, which can be removed with all that is there. */
 static int open_spill(struct supervisor *s)
 {
     const char *path = s->o->spill;
     struct stat st;
     if (path == NULL) return 0;
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return bad("spill directory", path, strerror(errno));
+    const bool made = mkdir(path, 0700) == 0;
+    if (!made && errno != EEXIST) return bad("spill directory", path, strerror(errno));
     if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
         return bad("spill directory", path, "is no directory");
     if (access(path, W_OK | X_OK) < 0) return bad("spill directory", path, strerror(errno));
     char *whole = realpath(path, NULL);
+    if (whole && is_in_store(s, whole)) {
+        if (made) (void)rmdir(path);
+        free(whole);
+        return bad("spill directory", path, "expected one that is not in the store");
+    }
     if (whole == NULL || asprintf(&s->spill_path, "%s/%s", whole, s->job) < 0) s->spill_path = NULL;
     free(whole);
     if (s->spill_path == NULL) return bad("spill directory", path, strerror(errno));

@@ -102,25 +102,68 @@ int hark_keeper_write(struct hark_keeper *k)
     return HARK_KEEPER_OK;
 }
 
+static size_t line_length(struct hark_bytes text)
+{
+    const uint8_t *end = text.length ? memchr(text.at, '\n', text.length) : NULL;
+    return end ? (size_t)(end - text.at) : text.length;
+}
+
+static struct hark_bytes behind_line(struct hark_bytes text)
+{
+    const size_t length = line_length(text), next = length + (length < text.length);
+    return (struct hark_bytes){text.at + next, (uint32_t)(text.length - next)};
+}
+
+/* The line of that name, without its end; of no length: there is none. */
+static struct hark_bytes line_named(struct hark_bytes text, struct hark_bytes name)
+{
+    for (; text.length; text = behind_line(text)) {
+        const size_t length = line_length(text);
+        if (length >= name.length && (length == name.length || text.at[name.length] == '=') &&
+            memcmp(text.at, name.at, name.length) == 0)
+            return (struct hark_bytes){text.at, (uint32_t)length};
+    }
+    return (struct hark_bytes){0};
+}
+
+/* An option that is not given is not there. */
+static void put_line(struct hark_bytes line, struct hark_bytes name, char text[200])
+{
+    const bool there = line.length;
+    if (!there) line = name;
+    snprintf(text, 200, "%s%.*s", there ? "" : "the default ",
+        line.length > 180 ? 180 : (int)line.length, (const char *)line.at);
+}
+
+/* Are all lines of `one` in the other one too? If not, says the first. */
+static bool has_lines(
+    struct hark_keeper *k, struct hark_bytes one, struct hark_bytes other, bool ours)
+{
+    char first[200], second[200];
+    for (; one.length; one = behind_line(one)) {
+        const struct hark_bytes line = {one.at, (uint32_t)line_length(one)};
+        const uint8_t *end = line.length ? memchr(line.at, '=', line.length) : NULL;
+        const struct hark_bytes name = {one.at, end ? (uint32_t)(end - one.at) : line.length},
+                                found = line_named(other, name);
+        if (found.length == line.length &&
+            (line.length == 0 || memcmp(found.at, line.at, line.length) == 0))
+            continue;
+        put_line(ours ? found : line, name, first);
+        put_line(ours ? line : found, name, second);
+        snprintf(k->error, sizeof k->error, "the store belongs to a job with %s, this one has %s",
+            first, second);
+        return false;
+    }
+    return true;
+}
+
 /* Finds the first line in which two identities differ, and says so. */
 static bool same_identity(struct hark_keeper *k, const char *theirs, size_t length)
 {
-    const char *ours = k->config.identity ? k->config.identity : "";
-    const char *end = theirs + length;
-    while (*ours || theirs < end) {
-        int a = (int)strcspn(ours, "\n");
-        const char *newline = theirs < end ? memchr(theirs, '\n', (size_t)(end - theirs)) : NULL;
-        int b = (int)((newline ? newline : end) - theirs);
-        if (a != b || memcmp(ours, theirs, (size_t)a) != 0) {
-            snprintf(k->error, sizeof k->error,
-                "the store belongs to a job with %.*s, this one has %.*s", b > 180 ? 180 : b,
-                theirs, a > 180 ? 180 : a, ours);
-            return false;
-        }
-        ours += a + (ours[a] == '\n');
-        theirs += b + (newline != NULL);
-    }
-    return true;
+    const char *text = k->config.identity ? k->config.identity : "";
+    const struct hark_bytes their = {(const uint8_t *)theirs, (uint32_t)length},
+                            our = {(const uint8_t *)text, (uint32_t)strlen(text)};
+    return has_lines(k, their, our, false) && has_lines(k, our, their, true);
 }
 
 /* The state of a record, if it is of a service like this one. HARK_KEEPER_OK, HARK_KEEPER_EDURABLE,

@@ -244,6 +244,17 @@ static void files(void **state)
     snprintf(path, sizeof path, "%s/full", r->place);
     assert_int_equal(mkdir(path, 0700), 0);
     put(r, "full/letters", "");
+    snprintf(path, sizeof path, "%s/dangling", r->place);
+    assert_int_equal(symlink("nowhere", path), 0);
+    EXPECT("hark: store @/dangling: it is a link to what is not there", "run", "--store",
+        "@/dangling", "--", "true");
+    EXPECT("hark: spill directory @/new: expected one that is not in the store", "run", "--store",
+        "@/new", "--log-limit", "1M", "--spill", "@/new", "--", "true");
+    EXPECT("hark: spill directory @/new/spill: expected one that is not in the store", "run",
+        "--store", "@/new", "--log-limit", "1M", "--spill", "@/new/spill", "--", "true");
+    snprintf(path, sizeof path, "%s/new", r->place);
+    run_command(r, (const char *const[]){HARK_COMMAND, "run", "--store", path, "--", "true", NULL});
+    assert_int_equal(r->status, 1); /* the store can be used all the same */
     EXPECT("hark: store @/full: is not empty and has no job file: not a store of hark", "run",
         "--store", "@/full", "--", "true");
     EXPECT("hark: store /proc/self/job: No such file or directory", "run", "--store",
@@ -335,6 +346,36 @@ static void a_store_of_another_job(void **state)
         HARK_FAKE_PROCESS, "exit=2");
 }
 
+/* Of each option by its name, and of the program word for word. */
+static void a_store_of_other_options(void **state)
+{
+    struct run *r = *state;
+    char store[600];
+    snprintf(store, sizeof store, "%s/s", r->place);
+    const char *const first[] = {HARK_COMMAND, "run", "-n", "2", "--clusters", "2", "--store",
+        store, "--", HARK_FAKE_PROCESS, "exit=1", "one two", "it's", "", NULL};
+    run_command(r, first);
+    assert_int_equal(r->status, 1);
+    EXPECT("hark: @/s: the store belongs to a job with the default journal, this one has "
+           "journal=none",
+        "run", "-n", "2", "--clusters", "2", "--journal", "none", "--store", "@/s", "--resume",
+        "--", HARK_FAKE_PROCESS, "exit=1", "one two", "it's", "");
+    EXPECT("hark: @/s: the store belongs to a job with program=" HARK_FAKE_PROCESS
+           " exit=1 'one two' $'it\\'s' '', this one has program=" HARK_FAKE_PROCESS
+           " exit=1 one two $'it\\'s' ''",
+        "run", "-n", "2", "--clusters", "2", "--store", "@/s", "--resume", "--", HARK_FAKE_PROCESS,
+        "exit=1", "one", "two", "it's", "");
+    snprintf(store, sizeof store, "%s/none", r->place);
+    const char *const other[] = {HARK_COMMAND, "run", "-n", "2", "--clusters", "2", "--journal",
+        "none", "--store", store, "--", HARK_FAKE_PROCESS, "exit=1", NULL};
+    run_command(r, other);
+    assert_int_equal(r->status, 1);
+    EXPECT("hark: @/none: the store belongs to a job with journal=none, this one has the default "
+           "journal",
+        "run", "-n", "2", "--clusters", "2", "--store", "@/none", "--resume", "--",
+        HARK_FAKE_PROCESS, "exit=1");
+}
+
 /* Images are of one way to run a protocol; the last is none. */
 static void a_store_of_another_kind(void **state, const char *protocol, const char *const ways[3])
 {
@@ -408,7 +449,7 @@ int main(void)
     const struct CMUnitTest tests[] = {TEST(the_command), TEST(the_program), TEST(traces),
         TEST(values), TEST(names), TEST(clusters), TEST(kills), TEST(multicasts), TEST(files),
         TEST(options), TEST(names_of_options), TEST(a_store_of_another_job),
-        TEST(a_store_of_another_hydee), TEST(a_store_of_another_team),
-        TEST(a_store_of_another_number_of_copies), TEST(help)};
+        TEST(a_store_of_other_options), TEST(a_store_of_another_hydee),
+        TEST(a_store_of_another_team), TEST(a_store_of_another_number_of_copies), TEST(help)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
