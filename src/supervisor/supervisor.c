@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include "internal.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +11,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LOOK_MS 100
+#define LOOK_MS    100
+#define LOOP_FILES 8 /* descriptors of an event loop, and some for what follows */
 
 /* ---- a turn of the loop: what happens is noted; at the end of the turn is done what is due ----
  */
@@ -117,8 +120,25 @@ static void *resize(void *old, size_t bytes)
     return at;
 }
 
+/* Without those that it needs for itself libuv aborts. */
+static bool has_descriptors(void)
+{
+    int fd[LOOP_FILES], count = 0;
+    while (count < LOOP_FILES && (fd[count] = fcntl(0, F_DUPFD_CLOEXEC, 0)) >= 0) count++;
+    const bool all = count == LOOP_FILES;
+    while (count > 0) close(fd[--count]);
+    return all;
+}
+
 static bool open_loop(struct supervisor *s)
 {
+    if (!has_descriptors()) {
+        hark_sup_say(
+            "cannot make an event loop: %s; hark needs some twenty descriptors, and four for "
+            "each process: raise the limit (ulimit -n)",
+            strerror(EMFILE));
+        return false;
+    }
     (void)uv_replace_allocator(malloc, resize, calloc, free);
     int status = uv_loop_init(&s->loop);
     if (status != 0) {

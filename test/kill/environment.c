@@ -196,6 +196,10 @@ static void few_descriptors(void)
 {
     limit(RLIMIT_NOFILE, 64);
 }
+static void fewest_descriptors(void)
+{
+    limit(RLIMIT_NOFILE, 12);
+}
 static void small_files(void)
 {
     limit(RLIMIT_FSIZE, 700 << 10);
@@ -229,6 +233,12 @@ static void limits(void **state)
     assert_int_equal(r->status, 2);
     run_expect_err(r, "Too many open files; hark needs four descriptors for each process: raise "
                       "the limit (ulimit -n)\n");
+    r->prepare = fewest_descriptors;
+    RUN("-n", "2", "--", HARK_OBEDIENT, "steps=20");
+    assert_int_equal(r->status, 1);
+    run_expect_err(r, "hark: cannot make an event loop: Too many open files; hark needs some "
+                      "twenty descriptors, and four for each process: raise the limit (ulimit "
+                      "-n)\n");
 }
 
 /* A send whose log is full waits, and hears meanwhile that nothing can come of it. */
