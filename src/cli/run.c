@@ -77,8 +77,12 @@ static int transport(struct run_arguments *a, const char *text)
     return bad("--transport: expected one of %s, found \"%s\"", known, text);
 }
 
+#define LONGEST_DAYS 36500 /* in nanoseconds, and added to another time, it fits 64 bits */
+
+/* False: it is none, or (*ms is UINT64_MAX) too long. */
 static bool duration(const char *text, uint64_t *ms)
 {
+    const uint64_t longest = LONGEST_DAYS * UINT64_C(86400000);
     static const struct {
         const char *unit;
         uint64_t ms;
@@ -86,15 +90,22 @@ static bool duration(const char *text, uint64_t *ms)
         {"ms", 1}, {"s", 1000}, {"m", 60000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}};
     const char *end;
     uint64_t n;
-    if (!hark_cli_number(text, UINT32_MAX, &n, &end)) return false;
     *ms = 0;
+    if (!hark_cli_number(text, UINT32_MAX, &n, &end)) return false;
     if (n == 0 && *end == 0) return true;
     for (size_t i = 0; i < HARK_COUNT(units); i++) {
         if (strcmp(end, units[i].unit) != 0) continue;
-        *ms = n * units[i].ms;
-        return true;
+        *ms = n * units[i].ms <= longest ? n * units[i].ms : UINT64_MAX;
+        return *ms <= longest;
     }
     return false;
+}
+
+static int no_duration(const char *option, uint64_t ms, const char *expected, const char *text)
+{
+    if (ms == UINT64_MAX)
+        return bad("%s: expected a time of at most %dd, found \"%s\"", option, LONGEST_DAYS, text);
+    return bad("%s: expected %s, found \"%s\"", option, expected, text);
 }
 
 static int interval(struct run_arguments *a, const char *text)
@@ -102,27 +113,28 @@ static int interval(struct run_arguments *a, const char *text)
     a->o.mtbf_ms = 0;
     if (strncmp(text, "daly:", 5) == 0) {
         if (!duration(text + 5, &a->o.mtbf_ms) || a->o.mtbf_ms == 0)
-            return bad("--interval: expected daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h, "
-                       "found \"%s\"",
-                text);
+            return no_duration("--interval", a->o.mtbf_ms,
+                "daly:MTBF, a time above 0 such as 20ms, 3s, 5m or 2h", text);
         /* until it is known what a checkpoint costs */
         a->o.interval_ms = a->o.mtbf_ms < DEFAULT_MS ? a->o.mtbf_ms : DEFAULT_MS;
         return 0;
     }
     if (duration(text, &a->o.interval_ms)) return 0;
-    return bad("--interval: expected a time such as 500ms, 2s or 5m, or 0, found \"%s\"", text);
+    return no_duration(
+        "--interval", a->o.interval_ms, "a time such as 500ms, 2s or 5m, or 0", text);
 }
 
 static int grace(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.grace_ms)) return 0;
-    return bad("--grace: expected a time such as 500ms, 30s or 5m, found \"%s\"", text);
+    return no_duration("--grace", a->o.grace_ms, "a time such as 500ms, 30s or 5m", text);
 }
 
 static int stall_limit(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.stall_limit_ms)) return 0;
-    return bad("--stall-limit: expected a time such as 10s or 5m, or 0, found \"%s\"", text);
+    return no_duration(
+        "--stall-limit", a->o.stall_limit_ms, "a time such as 10s or 5m, or 0", text);
 }
 
 static int host_timeout(struct run_arguments *a, const char *text)
@@ -145,8 +157,8 @@ static int supervisor_timeout(struct run_arguments *a, const char *text)
 static int store_interval(struct run_arguments *a, const char *text)
 {
     if (duration(text, &a->o.store_interval_ms)) return 0;
-    return bad(
-        "--store-interval: expected a time such as 30s, 10m or 1h, or 0, found \"%s\"", text);
+    return no_duration(
+        "--store-interval", a->o.store_interval_ms, "a time such as 30s, 10m or 1h, or 0", text);
 }
 
 static int checkpoint_on(struct run_arguments *a, const char *text)

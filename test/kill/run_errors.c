@@ -122,6 +122,12 @@ static void values(void **state)
             mtbf[i]);
         EXPECT(line, "run", "--interval", mtbf[i], "--", "true");
     }
+    EXPECT("hark run: --interval: expected a time of at most 36500d, found \"307445735m\"", "run",
+        "--interval", "307445735m", "--", HARK_OBEDIENT);
+    EXPECT("hark run: --interval: expected a time of at most 36500d, found \"daly:36501d\"", "run",
+        "--interval", "daly:36501d", "--", HARK_OBEDIENT);
+    EXPECT("hark run: --stall-limit: expected a time of at most 36500d, found \"307445735m\"",
+        "run", "--stall-limit", "307445735m", "--", HARK_OBEDIENT);
     EXPECT("hark run: --interval: expected a time such as 500ms, 2s or 5m, or 0, found \"-5s\"",
         "run", "--interval", "-5s", "--", "true");
     EXPECT("hark run: --log-limit: expected bytes such as 65536, 64K, 16M or 2G, found \"16MB\"",
