@@ -47,9 +47,10 @@ static void take_out(struct kept_bytes *b, size_t at, size_t length)
 static void on_setup(struct hosted *h, struct hark_control *m)
 {
     struct kept *k = &h->kept;
-    size_t length;
-    const char *text = hark_control_gets(m, &length), key[] = "\ncheckpoint=";
-    const char *at = m->bad ? NULL : memmem(text, length, key, sizeof key - 1);
+    uint32_t length;
+    const void *text = hark_control_get_bytes(m, &length);
+    const char key[] = "\ncheckpoint=",
+               *at = m->bad ? NULL : memmem(text, length, key, sizeof key - 1);
     k->checkpoint = at ? strtoull(at + sizeof key - 1, NULL, 10) : 0;
     free(k->peer);
     k->peer = calloc(h->a->count, sizeof *k->peer);

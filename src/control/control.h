@@ -7,7 +7,7 @@
  *
  *   supervisor -> process
  *     SETUP     first, and again behind GO: the whole configuration as lines `key=value` (see
- *               struct hark_setup)
+ *               struct hark_setup), bytes
  *     PEER      rank u32, inc u32, address string: where an incarnation is reached
  *     FAILED    re u32, D: u32 count + ranks u32, incarnations: u32 count + (rank u32, inc u32),
  *               waves:

@@ -208,7 +208,7 @@ static void setup_take(const char *control)
 {
     char error[200] = "no message";
     struct hark_control c;
-    size_t n;
+    uint32_t n;
     (void)unsetenv("HARK_CONTROL"); /* not for what the program may start */
     /* Die with the supervisor; the janitor sweeps up what remains. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -216,8 +216,9 @@ static void setup_take(const char *control)
     if (m == NULL || hark_control_parse(&c, m->bytes, m->length) <= 0 || c.type != HARK_C_SETUP)
         hark_process_fatal(
             "HARK_CONTROL=%s: this is not the control socket of `hark run`", control);
-    const char *text = hark_control_gets(&c, &n);
-    if (hark_setup_read(&P.setup, text, n, error) < 0) hark_process_fatal("%s", error);
+    const uint8_t *text = hark_control_get_bytes(&c, &n);
+    if (text == NULL || hark_setup_read(&P.setup, (const char *)text, n, error) < 0)
+        hark_process_fatal("%s", error);
     free(m);
     /* Not for what the program may start; a rollback passes them on. */
     const int ours[] = {P.control, P.setup.board, P.setup.journal, P.setup.store_fd, P.setup.kept};

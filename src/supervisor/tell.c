@@ -97,8 +97,8 @@ void hark_sup_setup(struct child *c)
     struct hark_control m;
     char *text = hark_setup_write(&setup);
     hark_control_begin(&m, HARK_C_SETUP);
-    if (text && ok && strlen(text) <= UINT16_MAX && (setup.trace || !o->trace))
-        hark_control_puts(&m, text, strlen(text));
+    if (text && ok && (setup.trace || !o->trace))
+        hark_control_put_bytes(&m, text, (uint32_t)strlen(text));
     else m.bad = true;
     hark_control_end(&m);
     hark_sup_tell(c, &m);

@@ -112,7 +112,7 @@ static void tell_setup(struct hosted *h, const char *text)
 {
     struct hark_control m;
     hark_control_begin(&m, HARK_C_SETUP);
-    hark_control_puts(&m, text, strlen(text));
+    hark_control_put_bytes(&m, text, (uint32_t)strlen(text));
     tell(h, &m);
 }
 
@@ -402,6 +402,28 @@ static void from_an_image(void **state)
     end(&w);
 }
 
+/* Of a job of 20000 processes in clusters of one: the map of them alone is longer than a string. */
+static void a_long_setup(void **state)
+{
+    (void)state;
+    struct world w;
+    struct hosted *h = begin(&w);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    assert_non_null(f);
+    fputs("rank=1\nclusters=0", f);
+    for (int r = 1; r < 20000; r++) fprintf(f, ";%d", r);
+    fputs("\ncheckpoint=4\n", f);
+    assert_int_equal(fclose(f), 0);
+    assert_true(length > UINT16_MAX);
+    tell_setup(h, text);
+    free(text);
+    look(&w);
+    assert_int_equal(w.box.checkpoint, 4);
+    end(&w);
+}
+
 /* Nothing is kept where nobody can take over, but from ADOPTED to GO_ON. */
 static void nobody_takes_over(void **state)
 {
@@ -429,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(who_it_is),
         cmocka_unit_test(what_has_no_answer), cmocka_unit_test(a_piece_of_one),
         cmocka_unit_test(what_was_not_shown), cmocka_unit_test(too_much),
-        cmocka_unit_test(from_an_image), cmocka_unit_test(nobody_takes_over)};
+        cmocka_unit_test(from_an_image), cmocka_unit_test(a_long_setup),
+        cmocka_unit_test(nobody_takes_over)};
     return cmocka_run_group_tests_name("keep", tests, NULL, NULL);
 }

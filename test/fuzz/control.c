@@ -28,8 +28,8 @@ static void message(struct hark_control *m)
     struct hark_control copy = *m;
     size_t length;
     uint32_t bytes;
-    const char *text = hark_control_gets(&copy, &length);
-    if (m->type == HARK_C_SETUP && !copy.bad) setup(text, length);
+    const char *text = (const char *)hark_control_get_bytes(&copy, &bytes);
+    if (m->type == HARK_C_SETUP && !copy.bad) setup(text, bytes);
     copy = *m;
     for (unsigned i = 0; !copy.bad; i++) {
         switch ((m->type + i) % 4) {

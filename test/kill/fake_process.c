@@ -155,8 +155,9 @@ static void hear(void)
     if (hark_control_parse(&m, bytes, length + 4) <= 0) _exit(1);
     if (m.type == HARK_C_SETUP) {
         char error[200];
-        const char *text = hark_control_gets(&m, &length);
-        if (hark_setup_read(&setup, text, length, error) < 0) _exit(1);
+        uint32_t n;
+        const char *text = (const char *)hark_control_get_bytes(&m, &n);
+        if (text == NULL || hark_setup_read(&setup, text, n, error) < 0) _exit(1);
     } else if (m.type == HARK_C_FAILED) {
         on_failed(&m);
     } else if (m.type == HARK_C_STORED) {
