@@ -53,6 +53,15 @@ enum { BOUNDS_STAY = false, ALL_ARE_ALIGNED = false };
 #else
 enum { BOUNDS_STAY = true, ALL_ARE_ALIGNED = true };
 #endif
+/* A part without entries and without bounds that were set has no place in the new datatype. In Open
+ * MPI it has; in MPICH, too, but a datatype without any byte has bounds of 0. */
+#if defined(HARK_MPI_ABI)
+enum { EMPTY_HAS_A_PLACE = false, EMPTY_IS_ZERO = false };
+#elif defined(HARK_MPI_MPICH)
+enum { EMPTY_HAS_A_PLACE = true, EMPTY_IS_ZERO = true };
+#else
+enum { EMPTY_HAS_A_PLACE = true, EMPTY_IS_ZERO = false };
+#endif
 /* The bounds of t are set. */
 static inline void hark_mpi_bounds_set(struct type *t, MPI_Aint lower, MPI_Aint extent)
 {
@@ -71,6 +80,7 @@ struct bounds {
 };
 /* `count` elements, one behind the other. */
 void hark_mpi_bounds_add(struct bounds *b, MPI_Aint at, MPI_Count count, const struct type *of);
+/* The pattern of t is there. */
 void hark_mpi_bounds_end(struct type *t, const struct bounds *b, bool aligned);
 /* Fills in what follows from pattern, parts, and bounds. */
 void hark_mpi_type_complete(struct type *t);

@@ -33,7 +33,8 @@ static void raise(struct bound *b, MPI_Aint at)
 
 void hark_mpi_bounds_add(struct bounds *b, MPI_Aint at, MPI_Count count, const struct type *of)
 {
-    if (count == 0) return;
+    const bool is_set = of->marked_lower || of->marked_upper;
+    if (count == 0 || (!EMPTY_HAS_A_PLACE && of->size == 0 && !is_set)) return;
     MPI_Aint last = (MPI_Aint)(count - 1) * of->extent;
     MPI_Aint low = at + of->lower + (last < 0 ? last : 0);
     MPI_Aint high = at + of->lower + of->extent + (last > 0 ? last : 0);
@@ -59,6 +60,8 @@ void hark_mpi_bounds_end(struct type *t, const struct bounds *b, bool aligned)
     if (aligned && !marked_lower && !marked_upper) t->extent = padded(t, t->extent);
     t->marked_lower = BOUNDS_STAY && marked_lower;
     t->marked_upper = BOUNDS_STAY && marked_upper;
+    if (EMPTY_IS_ZERO && t->pattern.size == 0 && !marked_lower && !marked_upper)
+        t->lower = t->extent = 0;
 }
 
 void hark_mpi_type_complete(struct type *t)
