@@ -182,6 +182,9 @@ int hark_mpi_lane_send(struct window *w, int target, uint32_t flags, int tag)
     struct lane *l = &w->lane[target];
     begin_message(l);
     if (tag == TAG_REQUEST && !(flags & OF_EPOCH)) flags |= lock_flags(l);
+    if (flags & LOCKS_EXCLUSIVE && !(flags & UNLOCKS))
+        hark_process.unordered = "it flushes windows that it has locked exclusively: these locks "
+                                 "are granted to one process after the other";
     struct window_head head = {flags, l->accesses};
     memcpy(l->bytes, &head, sizeof head);
     l->unsure = !(flags & WANTS_REPLY);

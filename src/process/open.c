@@ -52,10 +52,21 @@ static const char *channel_words(uint16_t channel)
     return channel < sizeof words / sizeof words[0] ? words[channel] : "of another version";
 }
 
+static void say_diverged(char *line, size_t room)
+{
+    struct hark_control m;
+    const size_t length = strlen(line);
+    if (P.unordered && P.protocol->manual->programs == HARK_FOR_SENDS)
+        snprintf(line + length, room - length, "; %s, in an order that %s does not repeat",
+            P.unordered, P.protocol->name);
+    hark_control_begin(&m, HARK_C_DIVERGED);
+    hark_control_puts(&m, line, strlen(line));
+    hark_process_say(&m);
+}
+
 static void diverged(void *self, const struct hark_divergence *x)
 {
-    char line[400];
-    struct hark_control m;
+    char line[600];
     (void)self;
     if (x->name.way == HARK_IN && x->name.ssn)
         snprintf(line, sizeof line,
@@ -85,9 +96,7 @@ static void diverged(void *self, const struct hark_divergence *x)
             P.setup.rank, (unsigned long long)x->name.ssn, (unsigned long long)x->last,
             x->name.peer, x->name.ctx, channel_words(x->name.ctx), (unsigned long long)x->expected,
             (unsigned long long)x->got);
-    hark_control_begin(&m, HARK_C_DIVERGED);
-    hark_control_puts(&m, line, strlen(line));
-    hark_process_say(&m);
+    say_diverged(line, sizeof line);
 }
 
 static int waiting(void *self)

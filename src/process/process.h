@@ -53,8 +53,10 @@ struct hark_process {
     /* what the messages brought, for the owner */
     uint32_t re_seen;
     bool all_done, quiet;
-    bool sends;      /* a send waits for room */
-    bool checkpoint; /* CHECKPOINT came; the application's checkpoint call takes it back */
+    bool sends;            /* a send waits for room */
+    bool checkpoint;       /* CHECKPOINT came; the application's checkpoint call takes it back */
+    const char *unordered; /* what it has done that may come out otherwise when others come in
+                              another order, for the line that it diverged; NULL: nothing known */
     void (*waits)(struct hark_waits *w); /* the owner's: where its application waits; NULL: there is
                                             none */
     uint64_t asked, answered;            /* ASK, STABLE */
