@@ -286,6 +286,14 @@ COUNTS(REQUEST_MADE, Recv_init, void *, source, NEED_SOURCE, NEED_TAG_OR_ANY, st
 /* ---- both at once: MPI 4 ----------------------------------------------------------------------
  */
 
+/* The message can not be sent: nothing is received either. */
+static int give_up(struct comm *c, struct request *in, int status, const char *call)
+{
+    if (in->active && !in->done && !in->receive.done) hark_app_unpost(&in->receive);
+    hark_mpi_request_release(in);
+    return hark_mpi_status(c, status, call);
+}
+
 /* The request is the receive's, and that of the send until it is completed. If one buffer is for
  * both, the receive is posted when the message has left it. */
 static int exchange(struct comm *c, const void *out, size_t out_count, struct type *out_type,
@@ -293,16 +301,18 @@ static int exchange(struct comm *c, const void *out, size_t out_count, struct ty
 {
     int status = HARK_A_OK;
     bool replaces = out == in->buffer;
+    *request = MPI_REQUEST_NULL;
     if (!replaces) start_receive(in);
     if (dest != MPI_PROC_NULL)
         status =
             hark_mpi_send_start(c, out, out_count, out_type, dest, out_tag, false, left_of(in));
+    if (status < 0) return give_up(c, in, status, call);
     if (replaces) {
         hark_mpi_request_sent(in);
         start_receive(in);
     }
     *request = HANDLE(MPI_Request, in);
-    return hark_mpi_status(c, status, call);
+    return MPI_SUCCESS;
 }
 
 #pragma GCC visibility push(default)

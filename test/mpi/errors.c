@@ -220,6 +220,22 @@ static void test_compare_and_swap(void)
     MPI_Win_free(&win);
 }
 
+/* A message that is too long to be sent: the receive of the same call is none either. */
+static void test_exchange(void)
+{
+#if MPI_VERSION >= 4
+    int out = rank, in = -1, got = -1, next = (rank + 1) % size, last = (rank + size - 1) % size;
+    MPI_Request request;
+    CHECK(MPI_Isendrecv(&out, 2000000000, MPI_CHAR, next, 8, &in, 1, MPI_INT, last, 9,
+              MPI_COMM_WORLD, &request) != MPI_SUCCESS,
+        "sent");
+    CHECK(request == MPI_REQUEST_NULL, "a request");
+    MPI_Send(&out, 1, MPI_INT, next, 9, MPI_COMM_WORLD);
+    MPI_Recv(&got, 1, MPI_INT, last, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(got == last && in == -1, "%d %d", got, in);
+#endif
+}
+
 int main(int argc, char **argv)
 {
     begin(argc, argv);
@@ -229,6 +245,7 @@ int main(int argc, char **argv)
     test_missing_lists();
     test_missing_results();
     test_compare_and_swap();
+    test_exchange();
     for (int round = 0; round < 60; round++) {
         test_handlers();
         test_truncation();
