@@ -211,7 +211,7 @@ static struct hark_coming *coming_of(struct hark_peer *p, uint32_t rank, uint64_
     return p->coming = c;
 }
 
-/* Once: the disk is full for all that comes later too. */
+/* Once, until one is kept again: the disk is full for all that comes next too. */
 static void say_no_room(struct agent *a, uint32_t rank, uint64_t id, int why)
 {
     if (a->depot->no_room) return;
@@ -237,6 +237,7 @@ static void placed(void *self, int status, const char *error)
 {
     struct hark_coming *c = self;
     if (status == HARK_S_ESYSTEM) hark_agent_say_line(c->a, HARK_A_SAY, "%s", error);
+    if (status == HARK_S_OK) c->a->depot->no_room = false;
     c->placing = NULL;
     end_coming(&c->a->depot->placing, c, status == HARK_S_OK);
 }
@@ -264,6 +265,21 @@ static void place(struct hark_peer *p, struct hark_coming *c)
     if (c->placing == NULL) end_coming(&d->placing, c, false);
 }
 
+/* False with errno. A disk that becomes full takes a part of it first. */
+static bool keep_piece(
+    const struct hark_coming *c, const uint8_t *at, uint32_t length, uint64_t offset)
+{
+    while (length) {
+        const ssize_t n = pwrite(c->fd, at, length, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return false;
+        at += n;
+        length -= (uint32_t)n;
+        offset += (uint64_t)n;
+    }
+    return true;
+}
+
 static void take_piece(struct hark_peer *p, struct hark_control *m)
 {
     const uint32_t rank = hark_control_get32(m);
@@ -281,8 +297,8 @@ static void take_piece(struct hark_peer *p, struct hark_control *m)
     }
     if (offset == 0) c->round = round;
     errno = EIO;
-    const bool kept = c->at == offset && length <= all - offset &&
-                      pwrite(c->fd, at, length, (off_t)offset) == (ssize_t)length;
+    const bool kept =
+        c->at == offset && length <= all - offset && keep_piece(c, at, length, offset);
     c->at += length;
     const int why = errno;
     if (!kept) say_no_room(p->a, rank, id, why);

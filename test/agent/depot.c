@@ -1,13 +1,16 @@
 /* Images between the disks of two hosts: what comes of a past that was undone, what nobody asked
  * for, and what is damaged does not become an image here. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -24,7 +27,10 @@ struct side { /* an agent, as far as it keeps images */
     uint32_t came, came_not; /* image_came() */
     uint64_t holds;          /* the last of which it said that it has it, as a copy */
     uint64_t gone;           /* that it has it no more */
+    uint64_t lacks;          /* that it could not keep */
     uint32_t flushed, tried; /* the last answer to FLUSH; answers */
+    uint32_t lines;          /* for a person */
+    char line[256];          /* the last of them */
 };
 
 struct both {
@@ -38,12 +44,19 @@ static int heard(void *of, const void *at, size_t length)
     struct hark_control m;
     const uint8_t *said = (const uint8_t *)at + HARK_SESSION_HEAD;
     assert_true(hark_control_parse(&m, said, length - HARK_SESSION_HEAD) > 0);
+    if (m.type == HARK_A_SAY) {
+        size_t n;
+        const char *line = hark_control_gets(&m, &n);
+        snprintf(x->line, sizeof x->line, "%.*s", (int)n, line);
+        x->lines++;
+    }
     if (m.type != HARK_A_HOLDS && m.type != HARK_A_FLUSHED) return 0;
     (void)hark_control_get32(&m);
     const uint64_t id = hark_control_get64(&m);
     const uint32_t what = hark_control_get32(&m);
     if (m.type == HARK_A_HOLDS && what == HARK_HOLDS_WHOLE) x->holds = id;
     if (m.type == HARK_A_HOLDS && what == HARK_HOLDS_GONE) x->gone = id;
+    if (m.type == HARK_A_HOLDS && what == HARK_HOLDS_NOT) x->lacks = id;
     if (m.type == HARK_A_FLUSHED) {
         x->flushed = hark_control_get32(&m); /* `what` is the number of the set */
         x->tried++;
@@ -132,6 +145,14 @@ static void turn(struct both *b)
     (void)uv_run(&b->to.a.loop, UV_RUN_NOWAIT);
 }
 
+static void files_end_at(rlim_t bytes)
+{
+    struct rlimit l;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &l), 0);
+    l.rlim_cur = bytes;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &l), 0);
+}
+
 /* A copy of that round. What was sent before it has come when it is there. */
 static void copy(struct both *b, uint64_t id, uint32_t round)
 {
@@ -168,6 +189,26 @@ static void copies_on_their_way(void **state)
     assert_int_equal(access(coming, F_OK), -1);
     copy(b, 6, 2);
     assert_false(is_there(b, 5));
+}
+
+/* A piece of which only a part fits: why is what the rest of it meets. */
+static void no_room_for_a_copy(void **state)
+{
+    struct both *b = *state;
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (uint32_t n = 1; n <= 2; n++) {
+        for (uint64_t id = 3 * n; id < 3 * n + 2; id++) write_image(b, id);
+        files_end_at(1000000);
+        for (uint64_t id = 3 * n; id < 3 * n + 2; id++) {
+            hark_depot_copy(&b->from.a, RANK, id, b->to.address, n);
+            while (b->to.lacks != id) turn(b);
+        }
+        files_end_at(RLIM_INFINITY);
+        assert_int_equal(b->to.lines, n); /* once, until there is room again */
+        assert_non_null(strstr(b->to.line, strerror(EFBIG)));
+        copy(b, 3 * n + 2, n);
+    }
+    (void)signal(SIGXFSZ, before);
 }
 
 static void asked_for_and_undone(void **state)
@@ -310,8 +351,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(copies_of_an_undone_past), TEST(copies_on_their_way),
-        TEST(asked_for_and_undone), TEST(damaged), TEST(undone_while_it_is_verified),
-        TEST(its_host_dies_while_it_is_verified), TEST(its_own_end_while_it_is_verified),
-        TEST(one_that_is_here), TEST(flushed)};
+        TEST(no_room_for_a_copy), TEST(asked_for_and_undone), TEST(damaged),
+        TEST(undone_while_it_is_verified), TEST(its_host_dies_while_it_is_verified),
+        TEST(its_own_end_while_it_is_verified), TEST(one_that_is_here), TEST(flushed)};
     return cmocka_run_group_tests_name("depot", tests, NULL, NULL);
 }
