@@ -389,10 +389,11 @@ static const char *arguments_invalid(const char *job, uint32_t ranks)
 /* Makes the directory if need be, durably. Its descriptor, or -1 with errno. */
 static int open_root(const char *path)
 {
-    int made = mkdir(path, 0700), root;
+    int made = mkdir(path, 0700), why = errno, root;
     if (made < 0 && errno != EEXIST && errno != EROFS) return -1;
     do root = hark_descriptor_above(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     while (root < 0 && errno == EINTR);
+    if (root < 0 && errno == ENOENT && made < 0 && why == EROFS) errno = why;
     if (root < 0 || made < 0) return root;
     int parent = hark_file_open(root, "..", O_RDONLY | O_DIRECTORY);
     int synced = parent >= 0 ? hark_file_sync(parent) : -1, saved = errno;

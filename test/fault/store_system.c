@@ -380,6 +380,7 @@ static void test_read_only(void **state)
     snprintf(path, sizeof path, "%s/new", place);
     assert_int_equal(hark_store_open_directory(&s, path, "ring", 4, false, error), HARK_S_ESYSTEM);
     assert_null(s);
+    assert_non_null(strstr(error, strerror(EROFS)));
 }
 
 static void test_no_permission(void **state)
