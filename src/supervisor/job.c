@@ -401,6 +401,8 @@ int hark_sup_close_trace(struct supervisor *s)
         HARK_TRACE_OK) {
         hark_sup_say("cannot write the trace %s: %s", s->o->trace, error);
         status = -1;
+    } else if (error[0]) {
+        hark_sup_say("the trace %s is not whole: %s in %s", s->o->trace, error, s->directory);
     }
     return status;
 }

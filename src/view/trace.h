@@ -136,7 +136,8 @@ void hark_trace_close(struct hark_trace_writer *t);
  * to one job, and at least one must be there. Times are comparable only if all processes share a
  * clock, or hark_trace_set_clock() was told of each part from another host. HARK_TRACE_EINVAL
  * (`out` is one of the parts), HARK_TRACE_ESYSTEM, HARK_TRACE_EFORMAT (a part is foreign or
- * damaged; what was written to `out` is then no whole trace): one line in `error`. */
+ * damaged; what was written to `out` is then no whole trace): one line in `error`. Else `error` is
+ * empty, or says how many records have found no room. */
 int hark_trace_merge(
     const char *out, const char *const *parts, uint32_t count, char error[HARK_TRACE_ERROR]);
 /* The same of a run whose supervisor was killed: the last line says that it is unfinished. */

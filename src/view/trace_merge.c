@@ -217,6 +217,7 @@ static int merge(const char *out, const char *const *parts, uint32_t count, bool
 {
     struct merge m = {.unfinished = unfinished, .error = error};
     char shown[HARK_SHORT_PATH];
+    error[0] = 0;
     int status = open_parts(&m, parts, count);
     if (status == HARK_TRACE_OK && is_part(&m, out)) {
         snprintf(
@@ -231,6 +232,9 @@ static int merge(const char *out, const char *const *parts, uint32_t count, bool
             status = write_all(&m, f);
             bool bad = ferror(f) != 0;
             if ((fclose(f) != 0 || bad) && status == HARK_TRACE_OK) status = refused(&m, out);
+            if (status == HARK_TRACE_OK && m.lost)
+                snprintf(error, HARK_TRACE_ERROR, "%llu records found no room",
+                    (unsigned long long)m.lost);
         }
     }
     for (uint32_t i = 0; i < m.parts; i++)

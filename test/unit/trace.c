@@ -336,7 +336,10 @@ static void refusals_and_room(void **state)
     assert_int_equal(kept, 4096); /* 4 KiB of head, 64 KiB of buffer, three times that behind it */
     hark_trace_close(t);
     const char *parts[] = {in_dir("limited")};
+    char expected[HARK_TRACE_ERROR];
     assert_int_equal(hark_trace_merge(in_dir("limited.txt"), parts, 1, error), HARK_TRACE_OK);
+    snprintf(expected, sizeof expected, "%d records found no room", (int)lost);
+    assert_string_equal(error, expected);
     assert_int_equal(hark_trace_read(in_dir("limited.txt"), &trace, error), HARK_TRACE_OK);
     assert_int_equal(trace.count, kept);
     assert_int_equal(trace.lost, lost);
