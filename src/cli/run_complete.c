@@ -273,6 +273,16 @@ static int encryption(const struct run_arguments *a)
         a->o.transport->name);
 }
 
+/* Where hosts die as many are needed as a host runs, also if there are fewer processes elsewhere.
+ */
+static int copies(const struct run_arguments *a)
+{
+    const uint32_t asked = a->o.core.copies;
+    if (a->o.hosts || asked <= 1 || asked < a->o.ranks) return 0;
+    return bad("--copies: expected at most %u, for other processes have them, found %u",
+        a->o.ranks > 1 ? a->o.ranks - 1 : 1, asked);
+}
+
 int run_complete(struct run_arguments *a)
 {
     int found = find_programs(a);
@@ -313,6 +323,7 @@ int run_complete(struct run_arguments *a)
             "where some go too");
     if (a->o.transport == NULL) return bad("no transport was built in");
     int status = run_hosts_complete(a);
+    if (status == 0) status = copies(a);
     if (status == 0) status = transport_options(a);
     if (status == 0 && a->o.encrypts) status = encryption(a);
     if (status == 0) status = clusters(a);

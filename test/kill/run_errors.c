@@ -137,6 +137,8 @@ static void values(void **state)
         "run", "--log-limit", "99999999999T", "--", "true");
     EXPECT(
         "hark run: --copies: expected 1 to 8, found \"9\"", "run", "--copies", "9", "--", "true");
+    EXPECT("hark run: --copies: expected at most 1, for other processes have them, found 3", "run",
+        "-n", "2", "--protocol", "scmel", "--copies", "3", "--", HARK_OBEDIENT);
     EXPECT("hark run: --chaos: expected SEED or SEED:COUNT, at most 10000 kills, found \"7:\"",
         "run", "--chaos", "7:", "--", "true");
     EXPECT("hark run: --copies needs --protocol scmel, team or camel; this run uses hydee", "run",
