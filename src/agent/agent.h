@@ -32,8 +32,9 @@
  *               UINT64_MAX: it has none), positions u64 of what follows as HEARD of each of its
  *               outputs, address string: see HELLO in control.h; then of each slot u32: 1 + the
  *               incarnation that PEER has told it of, or 0
- *     STARTED   slot u32, status u32, pid u32, journal u32: the answer to START. Status is 0 or
- *               an errno; ENODATA: the image that it begins from can not be had
+ *     STARTED   slot u32, status u32, pid u32, journal u32, directory u32: the answer to START.
+ *               Status is 0 or an errno, of its working directory if directory is 1; ENODATA: the
+ *               image that it begins from can not be had
  *     HEARD     slot u32, line u32 (enum hark_pipe), bytes: what it said or printed. All that it
  *               printed before it said something comes before that
  *     LEFT      slot u32, pid u32: it has closed its control socket; pid: of what was started, if

@@ -227,9 +227,14 @@ static void set_signals(const sigset_t *ignored)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+struct trouble { /* of one that could not begin */
+    int why;
+    bool directory; /* its working directory */
+};
+
 /* Comes back if it fails, with errno. */
-static void be_the_process(
-    const struct hark_local_program *program, const struct pipes *p, pid_t parent)
+static void be_the_process(const struct hark_local_program *program, const struct pipes *p,
+    pid_t parent, struct trouble *trouble)
 {
     char control[40];
     /* A group of its own: what it starts can be found, and a terminal's signals come through us,
@@ -248,7 +253,10 @@ static void be_the_process(
     if (fstat(p->control[1], &st) < 0) return;
     snprintf(control, sizeof control, "%d:%llu", p->control[1], (unsigned long long)st.st_ino);
     if (setenv("HARK_CONTROL", control, 1) < 0) return;
-    if (program->directory && chdir(program->directory) < 0) return;
+    if (program->directory && chdir(program->directory) < 0) {
+        trouble->directory = true;
+        return;
+    }
     for (char *const *v = program->environment; v && *v; v++) /* its own LD_PRELOAD among them */
         if (putenv(*v) != 0) return;
     if (program->same_addresses) (void)personality(ADDR_NO_RANDOMIZE);
@@ -258,19 +266,19 @@ static void be_the_process(
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-/* Waits until exec has succeeded or failed: 0 or its errno, and then the process is gone. */
-static int exec_result(struct pipes *p, pid_t pid)
+/* Waits until exec has succeeded or failed: false, and then the process is gone. */
+static bool has_begun(struct pipes *p, pid_t pid, struct trouble *trouble)
 {
-    int why = 0;
     ssize_t n;
     close(p->trouble[1]);
     p->trouble[1] = -1;
-    do n = read(p->trouble[0], &why, sizeof why);
+    do n = read(p->trouble[0], trouble, sizeof *trouble);
     while (n < 0 && errno == EINTR);
-    if (n != sizeof why) return 0;
+    if (n != sizeof *trouble) return true;
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
     }
-    return why ? why : EIO;
+    if (trouble->why == 0) trouble->why = EIO;
+    return false;
 }
 
 static int open_lines(struct hark_local *p, struct pipes *pipes)
@@ -287,6 +295,8 @@ static int open_lines(struct hark_local *p, struct pipes *pipes)
 int hark_local_start(struct hark_local *p, const struct hark_local_program *program)
 {
     struct pipes pipes;
+    struct trouble trouble = {0};
+    p->lacks_directory = false;
     int status = make_pipes(&pipes);
     if (status) return status;
     sigset_t all, before;
@@ -295,17 +305,20 @@ int hark_local_start(struct hark_local *p, const struct hark_local_program *prog
     pid_t parent = getpid(), pid = fork();
     if (pid != 0) pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid == 0) {
-        be_the_process(program, &pipes, parent);
-        status = errno;
-        (void)!write(pipes.trouble[1], &status, sizeof status);
+        be_the_process(program, &pipes, parent, &trouble);
+        trouble.why = errno;
+        (void)!write(pipes.trouble[1], &trouble, sizeof trouble);
         _exit(127);
     }
     status = pid < 0 ? errno : 0;
     if (pid > 0) {
         (void)setpgid(pid, pid); /* whoever of us is first */
         hark_janitor_born(p->janitor, pid);
-        status = exec_result(&pipes, pid);
-        if (status) hark_janitor_dead(p->janitor, pid);
+        if (!has_begun(&pipes, pid, &trouble)) {
+            hark_janitor_dead(p->janitor, pid);
+            status = trouble.why;
+            p->lacks_directory = trouble.directory;
+        }
     }
     if (status == 0) {
         p->pid = pid;

@@ -33,7 +33,8 @@ struct hark_local { /* all zero but the first four: it does not run */
     struct hark_janitor *janitor;
     const struct hark_local_events *events;
     void *self;
-    pid_t pid; /* 0: it does not run */
+    pid_t pid;            /* 0: it does not run */
+    bool lacks_directory; /* that is why it could not be started */
     struct hark_local_line *line[HARK_PIPES];
     uint8_t *out; /* control bytes to be written; owned, hark_local_free() */
     size_t out_length, out_room;

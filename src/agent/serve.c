@@ -94,6 +94,7 @@ static void start(struct hosted *h, struct hark_agent_start *s, int status)
     hark_control_put32(&answer, (uint32_t)status);
     hark_control_put32(&answer, (uint32_t)h->local.pid);
     hark_control_put32(&answer, (uint32_t)h->journal);
+    hark_control_put32(&answer, status && h->local.lacks_directory);
     hark_agent_say(a, &answer);
     hark_agent_start_free(s);
     free(s);

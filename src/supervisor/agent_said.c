@@ -29,6 +29,7 @@ static void on_started(struct host *h, struct hark_control *m)
     char name[32];
     const uint32_t pid = hark_control_get32(m);
     const int journal = (int)hark_control_get32(m);
+    const bool lacks_directory = hark_control_get32(m) == 1;
     if (c == NULL || m->bad) return;
     if (status == ENODATA && c->goes_back) { /* it was about to be killed */
         c->status = SIGKILL;
@@ -46,9 +47,15 @@ static void on_started(struct host *h, struct hark_control *m)
     }
     if (status) {
         c->runs = false;
-        hark_sup_say("cannot start %s on host %s: %s: %s", hark_sup_name(c, name), h->name,
-            c->rank == HARK_RECOVERY ? "the recovery process" : program_of(c)->argv[0],
-            strerror(status));
+        const char *program =
+            c->rank == HARK_RECOVERY ? "the recovery process" : program_of(c)->argv[0];
+        if (lacks_directory)
+            hark_sup_say("cannot start %s on host %s: working directory %s: %s",
+                hark_sup_name(c, name), h->name,
+                program_of(c)->directory ? program_of(c)->directory : h->s->here, strerror(status));
+        else
+            hark_sup_say("cannot start %s on host %s: %s: %s", hark_sup_name(c, name), h->name,
+                program, strerror(status));
         hark_sup_end(h->s, 2);
         return;
     }

@@ -1,6 +1,7 @@
 /* agents.c: the agents of other hosts, from the beginning of a job to its end. */
 #include "internal.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,12 @@ static bool make_hosts(struct supervisor *s)
     const uint32_t used = s->o->hosts - s->o->spares;
     s->host = calloc(s->o->hosts, sizeof *s->host);
     s->here = getcwd(NULL, 0);
+    if (s->here == NULL && errno != ENOMEM) {
+        hark_sup_say(
+            "the working directory, in which processes begin on all hosts: %s", strerror(errno));
+        hark_sup_end(s, 2);
+        return false;
+    }
     if (s->host == NULL || s->here == NULL) {
         hark_sup_say("no memory for %u hosts", s->o->hosts);
         return false;

@@ -95,6 +95,16 @@ stopped 'behind one that was killed' --resume
 holds 'behind one that was killed: how long its processes may live' grep -qx \
   'hark: the run before did not end by itself; its processes may live for [23][.][0-9] s more at the longest, then this one begins' err
 
+# ---- working directories ----------------------------------------------------------------------------
+mkdir gone sub
+(cd gone && rmdir ../gone && exec "$hark" run -n 2 "${hosts[@]}" --store "$work/st7" -- "$heat2d" 40 10) >out 2>err
+is 'no working directory: status' 2 $?
+is 'no working directory' 'hark: the working directory, in which processes begin on all hosts: No such file or directory' "$(cat err)"
+printf '#!/bin/sh\nrmdir sub\nexec "$@"\n' >removes; chmod +x removes
+"$hark" run -n 1 --hosts a --launcher "$PWD/removes env HOST=%h" --store st8 --wdir "$PWD/sub" -- "$heat2d" 40 10 >out 2>err
+is 'no working directory there: status' 2 $?
+is 'no working directory there' "hark: cannot start rank 0 on host a: working directory $PWD/sub: No such file or directory" "$(cat err)"
+
 # ---- checkpoints that can not go to the store that all hosts share ---------------------------------
 run --store st4 --host-store "$PWD/hs4" --store-interval 50ms >out 2>err & run=$!
 newest() { ls "$1" | grep '^[0-9]' | sort -n | tail -n 1 | grep . || echo 0; }
