@@ -80,10 +80,20 @@ static void on_end(uv_signal_t *handle, int number)
     hark_agent_leave(a, 128 + number);
 }
 
+static void look_at_janitor(struct agent *a)
+{
+    if (hark_agent_keep_janitor(a)) return;
+    fprintf(stderr, "hark agent: %s: its janitor has died, and no other one can be started: %s\n",
+        hark_agent_name(a), strerror(errno));
+    hark_agent_leave(a, 1); /* nobody would end its processes in time */
+}
+
 static void end_turn(uv_prepare_t *handle)
 {
     struct agent *a = handle->data;
+    const bool deaths = a->deaths_due;
     while (a->deaths_due && !a->cleaning) hark_agent_reap(a);
+    if (deaths && !a->cleaning) look_at_janitor(a);
     if (!a->misses_something || a->cleaning) return;
     fprintf(stderr, "hark agent: %s: no memory for what hark run must hear\n", hark_agent_name(a));
     hark_agent_leave(a, 1);

@@ -173,10 +173,6 @@ void hark_agent_reap(struct agent *a)
     a->deaths_due = false;
     for (uint32_t i = 0; i < a->count; i++)
         if (a->hosted[i].runs && hark_local_is_dead(&a->hosted[i].local)) bury(&a->hosted[i]);
-    if (hark_agent_keep_janitor(a)) return;
-    fprintf(stderr, "hark agent: %s: its janitor has died, and no other one can be started: %s\n",
-        hark_agent_name(a), strerror(errno));
-    hark_agent_leave(a, 1); /* nobody would end its processes in time */
 }
 
 void hark_agent_kill_all(struct agent *a)

@@ -244,7 +244,7 @@ static bool all_done(const struct supervisor *s)
  * its processes end then. */
 static bool is_over(const struct supervisor *s)
 {
-    return s->o->store == NULL || (hark_service_finished(core_of(s)) && !s->record_failed);
+    return s->o->store == NULL || s->done;
 }
 
 void hark_sup_agents_close(struct supervisor *s)

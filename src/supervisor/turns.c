@@ -94,9 +94,9 @@ void hark_sup_back(const struct supervisor *s)
 static bool await_turn(struct hark_turns *t, uint64_t patience)
 {
     const uint64_t until = hark_sup_now() + patience;
-    const struct timespec at = {(time_t)(until / 1000000000), (long)(until % 1000000000)}; /* of
-                                                                                              CLOCK_MONOTONIC
-                                                                                            */
+    struct timespec at; /* of CLOCK_MONOTONIC */
+    at.tv_sec = (time_t)(until / 1000000000);
+    at.tv_nsec = (long)(until % 1000000000);
     while (t->baton != LOOP) {
         if (t->baton == RETURNED) set(t, TURN);
         else if (t->baton == TURN || patience == 0) pthread_cond_wait(&t->changed, &t->lock);
