@@ -21,11 +21,11 @@
  *       host_watch.c     hosts that die, are silent, or come back
  *    9  spawn.c          starts a process, here or there
  *    8  tell.c           what processes are told
- *       place.c          which process runs on which host
  *       trouble.c        a store that fails; a program that its protocol does not suit
  *       inventory.c      what is in a store, for `hark store`
  *    7  job.c            what a job has outside of its processes: directory, stores, board, trace
  *       recluster.c      clusters that change while the job runs
+ *       place.c          which process runs on which host
  *    6  streams.c        what processes print, on its way out
  *       checkpoint.c     checkpoints on demand
  *       stall.c          nothing moves: who waits where
