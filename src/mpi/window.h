@@ -67,7 +67,7 @@ struct lane {       /* from this process to a target */
     uint8_t lock;      /* enum lock: that the program has asked for */
     bool lock_is_sent; /* it is sent with the first message, and only then to be given back */
     bool started;      /* MPI_Win_start */
-    bool unsure;       /* the last message wants no reply */
+    bool unsure;       /* of a lock: the last message wants no reply */
 };
 
 struct pending { /* a request that has arrived, and can not be served yet */

@@ -187,7 +187,8 @@ int hark_mpi_lane_send(struct window *w, int target, uint32_t flags, int tag)
                                  "are granted to one process after the other";
     struct window_head head = {flags, l->accesses};
     memcpy(l->bytes, &head, sizeof head);
-    l->unsure = !(flags & WANTS_REPLY);
+    /* Elsewhere the end of the epoch at the target takes it, and nobody passes that without it. */
+    l->unsure = l->lock != LOCK_NONE && !(flags & WANTS_REPLY);
     if (flags & WANTS_REPLY) l->replies++;
     l->wanted = 0;
     int status = HARK_A_OK;

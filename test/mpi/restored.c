@@ -283,6 +283,30 @@ static void end_second(void)
     MPI_Win_unlock(right, s.win);
     MPI_Win_free(&s.win);
 }
+/* Epochs of a fence and of MPI_Win_start: a program that is in none of them can be captured. */
+static void use_epochs(void)
+{
+    MPI_Group all, to, from;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, 1, &right, &to);
+    MPI_Group_incl(all, 1, &left, &from);
+    MPI_Win_fence(0, first);
+    MPI_Put(&s.step, 1, MPI_INT, right, 0, 1, MPI_INT, first);
+    MPI_Win_fence(0, first);
+    MPI_Win_post(from, 0, first);
+    MPI_Win_start(to, 0, first);
+    MPI_Put(&s.step, 1, MPI_INT, right, sizeof(int), 1, MPI_INT, first);
+    MPI_Win_complete(first);
+    MPI_Win_wait(first);
+    CHECK(s.memory[0] == s.step && s.memory[1] == s.step, "step %d", s.step);
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+    MPI_Group_free(&all);
+}
+static void end_epochs(void)
+{
+    MPI_Win_free(&first);
+}
 static void replace_window(void)
 {
     MPI_Win_free(&first);
@@ -490,6 +514,7 @@ static const struct what {
 #endif
     {"handlers", early_window, set_handlers, use_handlers, end_handlers},
     {"windows", early_windows, free_window, use_second, end_second},
+    {"epochs", early_window, nothing, use_epochs, end_epochs},
     {"window_late", early_window, replace_window, nothing, nothing},
     {"types", early_types, commit_types, use_types, nothing},
     {"type_late", early_types, replace_type, use_type, nothing},

@@ -16,7 +16,7 @@ mpich) protocols=coordinated ;;
 openmpi) session= call= protocols=hydee ;;
 esac
 back='back to checkpoint'
-for what in grids grid idup idup_open first infos $session handlers windows types own receive handler attribute; do
+for what in grids grid idup idup_open first infos $session handlers windows epochs types own receive handler attribute; do
   for protocol in $protocols; do
     chosen || continue
     over 0 "$back" $what --protocol $protocol
