@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-enum { STEPS = 400 };
+enum { STEPS = 150 };
 
 /* All that is protected. The handles of what is made early are not: the beginning makes them. */
 static struct {
