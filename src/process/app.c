@@ -1,6 +1,7 @@
 /* The application's calls: joining and leaving, sending, checkpoints. Receiving: match.c;
  * collectives: collective.c. */
 #include "app_state.h"
+#include "hark/parts/wave_state.h"
 #include "hark/service.h"
 
 #include <errno.h>
@@ -348,8 +349,8 @@ HARK_COLD void wait_for_log(size_t length)
         if (share <= 100) return;
         if (P.quiet)
             hark_process_fatal("rank %u: the payload log is full: %zu bytes more would go over its "
-                               "limit of %llu, and no "
-                               "receiver can checkpoint",
+                               "limit of %llu, and no receiver can checkpoint; a larger "
+                               "--log-limit, --spill DIR, or more frequent checkpoint calls help",
                 P.setup.rank, length, (unsigned long long)P.setup.log_limit);
         hark_app_wait("hark_send", HARK_WAITS_ROOM, NULL, 0);
     }
@@ -467,6 +468,15 @@ int hark_protect(uint64_t id, void *at, size_t length)
     return HARK_A_OK;
 }
 
+/* Somebody's log runs full, who can let go of messages when this process's image is decided: it is
+ * not written behind the program this time. All of its group have come to the call of the image, so
+ * nobody waits for this process. */
+HARK_COLD void wait_for_decision(void)
+{
+    while (hark_process_number("wave.mode") >= HARK_W_GOES_ON)
+        hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
+}
+
 int hark_checkpoint(void)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
@@ -475,7 +485,8 @@ int hark_checkpoint(void)
     if (hark_prologue.recording) hark_prologue_forget(); /* this program does not ask for it */
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     hark_process_poll();
-    bool due = hark_app.wanted || P.checkpoint || hark_interval_over(hark_process_now());
+    const bool wanted = hark_app.wanted;
+    bool due = wanted || P.checkpoint || hark_interval_over(hark_process_now());
     hark_app.inside = true;
     for (;;) {
         int status = hark_driver_checkpoint(P.driver, due);
@@ -485,6 +496,7 @@ int hark_checkpoint(void)
         hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
     }
     while (hark_app.inside) hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
+    if (wanted) wait_for_decision();
     return HARK_A_OK;
 }
 

@@ -250,7 +250,18 @@ static void a_log_that_is_full(void **state)
     assert_int_equal(r->status, 1);
     run_expect_err(r,
         ": the payload log is full: 1000 bytes more would go over its limit of 65536, "
-        "and no receiver can checkpoint\n");
+        "and no receiver can checkpoint; a larger --log-limit, --spill DIR, or more frequent "
+        "checkpoint calls help\n");
+}
+
+/* Checkpoints that are asked for are not late, though images are written behind the program. */
+static void a_log_that_runs_full(void **state)
+{
+    struct run *r = *state;
+    RUN("-n", "4", "--clusters", "4", "--interval", "0", "--log-limit", "256K", "--", HARK_OBEDIENT,
+        "checked=3000000");
+    assert_int_equal(r->status, 0);
+    run_expect_err(r, "");
 }
 
 /* No death by SIGXFSZ, of no process and not of hark: a write that does not fit is said like one on
@@ -469,7 +480,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {TEST(a_program_in_a_wrapper_is_brought_back),
         TEST(a_stale_variable), TEST(a_program_within_a_process), TEST(an_empty_environment),
         TEST(a_job_of_one_is_killed), TEST(closed_streams), TEST(streams_that_the_program_closes),
-        TEST(limits), TEST(a_log_that_is_full), TEST(a_limit_of_files),
+        TEST(limits), TEST(a_log_that_is_full), TEST(a_log_that_runs_full), TEST(a_limit_of_files),
         TEST(deaths_without_progress), TEST(deaths_with_progress), TEST(a_checkpoint_on_demand),
         TEST(then_stop_and_resume), TEST(another_spelling_of_the_program),
         TEST(a_trace_of_a_run_that_is_killed), TEST(a_run_that_can_not_begin_leaves_no_files),

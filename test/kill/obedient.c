@@ -19,6 +19,7 @@
  *                                                                             or -1 for any
  *   barrier reduce checkpoint
  *   much=BYTES         sends so many to the next process in messages of 1000, which takes them all
+ *   checked=BYTES      the same, with a checkpoint call behind each message
  *   pour=BYTES         sends so many to the next process in messages of 1000, which takes none
  *   print=TEXT close=DESCRIPTOR exit=STATUS abort=STATUS die=SIGNAL system=COMMAND
  *   status=STATUS      exits with it, behind hark_finalize
@@ -113,13 +114,14 @@ static void any_of(int count)
     check(hark_waitany((size_t)count, request, &index, NULL), "hark_waitany");
 }
 
-static void much(long bytes)
+static void much(long bytes, bool checkpoints)
 {
     static char data[1000];
     int size = hark_size();
     for (long sent = 0; sent < bytes; sent += (long)sizeof data) {
         check(hark_send(data, sizeof data, (rank + 1) % size, 1), "hark_send");
         check(hark_recv(data, sizeof data, (rank + size - 1) % size, 1, NULL), "hark_recv");
+        if (checkpoints) check(hark_checkpoint(), "hark_checkpoint");
     }
 }
 
@@ -177,7 +179,8 @@ static void obey(const char *word, const char *value)
         check(hark_reduce(&one, &all, 1, HARK_INT64, HARK_SUM, 0), word);
     else if (strcmp(word, "checkpoint") == 0) check(hark_checkpoint(), word);
     else if (strcmp(word, "any-of") == 0) any_of(atoi(value));
-    else if (strcmp(word, "much") == 0) much(atol(value));
+    else if (strcmp(word, "much") == 0) much(atol(value), false);
+    else if (strcmp(word, "checked") == 0) much(atol(value), true);
     else if (strcmp(word, "pour") == 0) pour(atol(value));
     else if (strcmp(word, "system") == 0) {
         if (system(value) != 0) exit(94);
