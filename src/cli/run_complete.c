@@ -273,14 +273,14 @@ static int encryption(const struct run_arguments *a)
         a->o.transport->name);
 }
 
-/* Where hosts die as many are needed as a host runs, also if there are fewer processes elsewhere.
- */
+/* Where hosts die as many are needed as a host runs, also if there are fewer processes elsewhere;
+ * and a process alone needs none. */
 static int copies(const struct run_arguments *a)
 {
     const uint32_t asked = a->o.core.copies;
-    if (a->o.hosts || asked <= 1 || asked < a->o.ranks) return 0;
+    if (a->o.hosts || asked <= 1 || asked < a->o.ranks || a->o.ranks == 1) return 0;
     return bad("--copies: expected at most %u, for other processes have them, found %u",
-        a->o.ranks > 1 ? a->o.ranks - 1 : 1, asked);
+        a->o.ranks - 1, asked);
 }
 
 int run_complete(struct run_arguments *a)

@@ -115,11 +115,17 @@ static void look_at_cut(struct host *h, uint64_t now)
 {
     const uint64_t timeout = h->s->o->host_timeout_ms * UINT64_C(1000000),
                    dead = h->heard + hark_lease_dead_ns(timeout);
-    if (h->cut_at == 0 || h->cut_said || now - h->cut_at < timeout / 4 || now > dead) return;
+    if (h->cut_at == 0 || h->cut_said || now < h->cut_at + timeout / 4 || now > dead) return;
     h->cut_said = true;
     hark_sup_say("host %s: the connection to its agent has ended (%s); its processes are taken for "
                  "dead in %.1f s, if it does not say anything before",
         h->name, h->cut_why, (double)(dead - now) / 1e9);
+}
+
+/* It may have said something since `now`, while a turn waited for a file. */
+static uint64_t silent_for(const struct host *h, uint64_t now)
+{
+    return now > h->heard ? now - h->heard : 0;
 }
 
 void hark_sup_hosts_look(uv_timer_t *timer)
@@ -133,9 +139,9 @@ void hark_sup_hosts_look(uv_timer_t *timer)
     if (away > 5 * uv_timer_get_repeat(timer) * UINT64_C(1000000)) return;
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
-        if (h->ready && !h->lost && !h->done && now - h->heard > dead)
-            lose_silent(h, now - h->heard);
-        else if (h->was_ready && !h->ready && !h->lost && now - h->heard > dead) {
+        if (h->ready && !h->lost && !h->done && silent_for(h, now) > dead)
+            lose_silent(h, silent_for(h, now));
+        else if (h->was_ready && !h->ready && !h->lost && silent_for(h, now) > dead) {
             hark_sup_host_part(h);
             hark_sup_host_lost_quietly(h);
         } else if (h->lost && now >= h->try_at && s->phase == RUNNING && !s->signal) try_again(h);

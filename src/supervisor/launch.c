@@ -145,7 +145,9 @@ static void be_launcher(
 {
     sigset_t none;
     (void)setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    /* srun has a child that ends the agents when srun dies and it does not. If another run may take
+     * them over, both die at once, by our janitor. */
+    if (!hark_sup_takeover_allowed(s)) prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
     for (int n = 1; n < NSIG; n++)
         if (!hark_sup_signal_ignored(s, n)) signal(n, SIG_DFL);

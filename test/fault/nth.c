@@ -27,7 +27,7 @@ static void name_myself(char who[40])
     const char *control = getenv("HARK_CONTROL");
     snprintf(who, 40, "first");
     if (control == NULL) return;
-    enum { HEAD = 10 }; /* of the message and of its string */
+    enum { HEAD = 12 }; /* of the message and of its bytes */
     ssize_t n = recv(atoi(control), setup, sizeof setup - 1, MSG_PEEK);
     if (n > HEAD)
         snprintf(who, 40, "%lu.%lu", said(setup + HEAD, "rank="), said(setup + HEAD, "\ninc="));

@@ -156,7 +156,7 @@ for ((i = 0; i < 20; i++)); do # the newest may not have been the process's chec
 done
 holds 'resumed from an older checkpoint' [ $i -lt 20 ]
 killed
-expect 2 'the store belongs to a job with clusters=0;1;2;3, this one has journal=wtime,clock$' "${long[@]}" --resume --journal clock -- "$clocked" 5000
+expect 2 'the store belongs to a job with the default journal, this one has journal=wtime,clock$' "${long[@]}" --resume --journal clock -- "$clocked" 5000
 for ((i = 0; i < 20; i++)); do
   killed
   rm -r store/journal
