@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-enum { STEPS = 150 };
+enum { STEPS = 80 };
 
 /* All that is protected. The handles of what is made early are not: the beginning makes them. */
 static struct {

@@ -7,7 +7,7 @@ tested=("$hark" run) words='hark run'
 
 over() { # exit status, what is said, WHAT, options
   local status=$1 said=$2 what=$3; shift 3
-  expect "$status" "$said" -n 3 --interval 1ms --wait-for-checkpoints --stall-limit 20s --kill 1@220 "$@" -- "$program" 3 "$what"
+  expect "$status" "$said" -n 3 --interval 1ms --wait-for-checkpoints --stall-limit 20s --kill 1@110 "$@" -- "$program" 3 "$what"
   [ "$status" = 0 ] || holds "$what: it went back to a checkpoint" grep -q 'back to checkpoint' out
 }
 session=session call=call_late protocols='coordinated hydee'
