@@ -21,6 +21,7 @@ start() { # mode, options
 
 # A host dies. Input comes when that is known.
 for journal in wtime none; do
+  rm -f out err agent.* # those of the run before
   mkfifo line
   start wait --hosts a:2,b:2,c:2 --spares 1 --store st.$journal --journal $journal <line >out 2>err & run=$!
   exec 3>line
@@ -36,12 +37,14 @@ for journal in wtime none; do
 done
 
 # It is resumed on others.
+rm -f out err
 start loop --hosts a:2,b:2 --store st --protocol coordinated --interval 1ms --checkpoint-on USR1 --then-stop </dev/null >out 2>err & run=$!
 wait_until is_said '^first: rank 3' out
 kill -USR1 $run
 wait $run
 is 'stopped: status' 75 $?
 is 'stopped: hosts' "$(seen first a b)" "$(cat out)"
+rm -f out err
 start loop --hosts x:2,y:2 --store st --protocol coordinated --interval 1ms --resume </dev/null >out 2>err & run=$!
 wait $run
 is 'resumed: status' 0 $?
