@@ -353,9 +353,9 @@ static void use_type(void)
     CHECK(in[1] == 4, "%d", in[1]);
 }
 /* Each execution makes it after hark_restarted: nobody uses the one in the checkpoint. */
+static MPI_Datatype own;
 static void use_own(void)
 {
-    static MPI_Datatype own;
     if (own == 0) {
         MPI_Type_vector(2, 1, 3, MPI_INT, &own);
         MPI_Type_commit(&own);
@@ -366,6 +366,12 @@ static void use_own(void)
     int all;
     MPI_Allreduce(&rank, &all, 1, MPI_INT, sum, MPI_COMM_WORLD);
     CHECK(all == size - 1, "%d", all);
+}
+
+static void end_own(void)
+{
+    MPI_Type_free(&own);
+    MPI_Op_free(&sum);
 }
 
 /* Requests come and go in one slot, with two datatypes. */
@@ -518,7 +524,7 @@ static const struct what {
     {"window_late", early_window, replace_window, nothing, nothing},
     {"types", early_types, commit_types, use_types, nothing},
     {"type_late", early_types, replace_type, use_type, nothing},
-    {"own", nothing, nothing, use_own, nothing},
+    {"own", nothing, nothing, use_own, end_own},
     {"receive", early_receive, replace_receive, use_receive, end_receive},
     {"op_late", early_op, replace_op, use_op, nothing},
 #if MPI_VERSION >= 4
