@@ -37,7 +37,7 @@ void hark_janitor_dead(struct hark_janitor *j, pid_t pid);
 /* Until `end` (CLOCK_BOOTTIME, ns) only; then it kills them and cleans up, and ends whoever started
  * it: for one that is itself stopped, or has no time. Later ends replace earlier ones. */
 void hark_janitor_lease(struct hark_janitor *j, uint64_t end);
-/* It has died; said once. What it knew has to be said to another one. */
+/* True once, when it has died: another one has to be told all that it knew. */
 bool hark_janitor_died(struct hark_janitor *j);
 /* All is clean: it ends. Returns when it has. */
 void hark_janitor_dismiss(struct hark_janitor *j);

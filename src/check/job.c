@@ -365,8 +365,8 @@ static void count_failure(struct lab *lab, struct job *job)
     job_service_set(lab, job, &s);
 }
 
-/* I9. What is committed lets older images go, so the decision must be durable by then. Who has not
- * been told yet that it goes back may still commit what is undone. */
+/* I9. A commit lets older images go, so the decision must be durable by then. A process that has
+ * not been told yet that it goes back may still commit what is undone. */
 static bool committed_early(
     struct lab *lab, const struct job *job, uint32_t who, const struct outcome *out)
 {

@@ -67,8 +67,8 @@ static int one_writable(
     return 0;
 }
 
-/* What was made is removed when all have been looked at: two names of one file that is not there
- * are seen to be that only while it is there. */
+/* The files that this makes are removed when all have been looked at: two names of one file that is
+ * not there are seen to be that only while it is there. */
 int hark_cli_writable(const char *command, const struct hark_cli_file *file)
 {
     int status = 0;
@@ -129,8 +129,8 @@ static bool is_replaced(const struct stat *st)
     return S_ISREG(st->st_mode) && st->st_nlink == 1 && st->st_uid == geteuid();
 }
 
-/* What is to be written instead of `fd`, which `path` names: it has its permissions. NULL: nothing
- * can, errno. */
+/* The file that is written in place of the one that `path` names, with the permissions of that.
+ * NULL: none can be made, errno. */
 static struct output *output_beside(const char *path, const struct stat *st)
 {
     struct output *o = calloc(1, sizeof *o);
@@ -170,7 +170,7 @@ static bool takes_no_file(int why)
     return why == EACCES || why == EPERM || why == EROFS || why == ENAMETOOLONG;
 }
 
-/* What a link names, not the link. */
+/* Removes the file that a link names, not the link. */
 static void unmake(const char *path)
 {
     char *whole = realpath(path, NULL);
@@ -196,8 +196,8 @@ static FILE *open_output(const char *path, int fd, bool made)
     return o->file;
 }
 
-/* What there is is not emptied, and what is not there is made for a moment: it says whether the
- * file may be written at all, where it is, and which permissions it has. */
+/* A file that is there is not emptied, and one that is not is made for a moment: it says whether
+ * the file may be written at all, where it is, and which permissions it has. */
 FILE *hark_cli_create(const char *command, const char *option, const char *path)
 {
     struct stat st;
