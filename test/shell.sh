@@ -3,7 +3,8 @@
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/until.sh"
 work=$(mktemp -d) || exit 2
-trap 'rm -rf "$work"' EXIT
+# A child that a signal meets before it is another program runs this trap as well: the folder is not its to remove.
+trap '[ $BASHPID = $$ ] && rm -rf "$work"' EXIT
 cd "$work" || exit 2
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$work/finding" UBSAN_OPTIONS="print_stacktrace=1:log_path=$work/finding"
 passed=0 failed=0

@@ -3,7 +3,7 @@
 hark=$(readlink -f "$1") heat2d=$(readlink -f "$2")/heat2d
 . "$(dirname "$0")/../shell.sh"
 run=
-trap '[ -z "$run" ] || kill -KILL $run 2>/dev/null; rm -rf "$work"' EXIT
+trap '[ $BASHPID = $$ ] && { [ -z "$run" ] || kill -KILL $run 2>/dev/null; rm -rf "$work"; }' EXIT
 hosts=(--hosts a,b,c --launcher 'env HOST=%h' --host-timeout 2s)
 
 # ---- hosts ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 hark=$(readlink -f "$1") program=$(readlink -f "$2")
 . "$(dirname "$0")/../shell.sh"
 run=
-trap '[ -z "$run" ] || kill -KILL $run 2>/dev/null; rm -rf "$work"' EXIT
+trap '[ $BASHPID = $$ ] && { [ -z "$run" ] || kill -KILL $run 2>/dev/null; rm -rf "$work"; }' EXIT
 printf '#!/bin/sh\necho $$ >"%s/agent.$1"; shift; exec sh -c "exec $*"\n' "$work" >launch
 chmod +x launch
 seen() { # when, hosts of the four ranks
