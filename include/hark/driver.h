@@ -28,7 +28,8 @@ enum hark_driver_status {
     HARK_D_ESYSTEM = -62, /* transport, store or memory failed: hark_driver_error has the reason */
     HARK_D_EINVAL = -63,  /* no such rank */
     HARK_D_ELOG = -64,    /* the payload log is over its limit, and no receiver can checkpoint */
-    HARK_D_ECORE = -65    /* the core refused a legal event: a bug, in the embedder or in hark */
+    HARK_D_ECORE = -65,   /* the core refused a legal event: a bug, in the embedder or in hark */
+    HARK_D_EBUSY = -66    /* a hook has called, while effects are performed: nothing has happened */
 };
 
 /* A message that was handed up. It is the owner's from the handup hook until hark_driver_deliver().
@@ -89,9 +90,9 @@ struct hark_region {
 };
 
 /* Most of them are called while the driver performs the effects of a step, and then call none of
- * its functions: what a hook is to answer or to send it notes, and the owner does that when the
- * call that led here has returned. handup() is called after the effects, and may deliver messages
- * and drop them; waiting() has its own rule. */
+ * its functions that step, which return HARK_D_EBUSY: what a hook is to answer or to send
+ * it notes, and the owner does that when the call that led here has returned. handup() is called
+ * after the effects, and may deliver messages and drop them; waiting() has its own rule. */
 struct hark_hooks {
     void *self;
     /* A payload of `length` bytes arrives. Returns where to put it, or NULL for memory of the

@@ -29,7 +29,7 @@ static void arrive(struct hark_driver *d, const struct hark_frame *f, void *payl
     e.u.frame.header = core.header;
     e.u.frame.length = f->length;
     int status = driver_step(d, &e, &s);
-    if (status < 0 && !d->gone && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->shut && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
 }
 
 static uint32_t source_of(const struct hark_frame *f)
@@ -52,7 +52,7 @@ static void sink_arrived(void *self, const struct hark_frame *f, const void *pay
 {
     struct hark_driver *d = self;
     driver_count(&d->figures->frames_in, 1);
-    if (d->gone || d->failed) return;
+    if (d->shut || d->failed) return;
     if (payload == NULL && f->length) { /* sink_place() had no memory for it */
         hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
         return;
@@ -107,7 +107,7 @@ static void sink_placed(
     struct hark_driver *d, const struct hark_frame *f, void *payload, int owners)
 {
     driver_count(&d->figures->frames_in, 1);
-    if (d->gone || d->failed || !speaks(d, f)) {
+    if (d->shut || d->failed || !speaks(d, f)) {
         if (!owners) free(payload);
         else if (d->hooks.unplace) d->hooks.unplace(d->hooks.self, payload);
         return;
@@ -133,7 +133,7 @@ static void sink_placed(
     e.u.frame.header.length = n;
     e.u.frame.length = h->length;
     int status = driver_step(d, &e, &s);
-    if (status < 0 && !d->gone && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
+    if (status < 0 && !d->shut && !d->failed) hark_driver_fail(d, status, "arrival", "failed");
     if (!s.kept) hark_driver_held_free(d, h); /* the log has it */
 }
 
@@ -284,14 +284,15 @@ static void message_fill(
     m->header_length = header_length;
 }
 
-/* A frame that was held, or came in pieces: a message that owns its payload. */
-static void handup_held(struct hark_driver *d, struct subject *s)
+/* A frame that was held, or came in pieces: a message that owns its payload. NULL without memory.
+ */
+static struct hark_message *message_held(struct hark_driver *d, struct subject *s)
 {
     struct held *h = s->held;
     struct hark_message *m = malloc(sizeof *m + SMALL + h->header_length);
     if (m == NULL) {
         hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for an arrived message");
-        return;
+        return NULL;
     }
     uint8_t *header = (uint8_t *)(m + 1);
     *m = (struct hark_message){.length = h->length, .payload = h->payload, .placed = h->placed};
@@ -300,20 +301,38 @@ static void handup_held(struct hark_driver *d, struct subject *s)
     s->kept = true;
     hark_driver_held_pass(d, h);
     up_add(d, m);
-    d->hooks.handup(d->hooks.self, m);
+    return m;
+}
+
+/* A frame in the transport's memory. */
+static struct hark_message message_borrowed(const struct subject *s)
+{
+    struct hark_message m = {.borrowed = 1, .length = s->length, .payload = s->arrived};
+    message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
+    return m;
 }
 
 void hark_driver_handup(struct hark_driver *d, struct subject *s)
 {
-    if (s->frame == NULL) {
-        handup_held(d, s);
-        return;
+    struct hark_message borrowed, *m = s->up;
+    if (m == NULL && s->frame == NULL) m = message_held(d, s);
+    if (m == NULL && s->frame) {
+        borrowed = message_borrowed(s);
+        m = &borrowed;
     }
-    struct hark_message m = {
-        .borrowed = 1, .length = s->length, .payload = s->arrived}; /* in the
-                                                                       transport's
-                                                                       memory
-                                                                     */
-    message_fill(&m, s->frame->header.at, s->frame->header.length, s->tag);
-    d->hooks.handup(d->hooks.self, &m);
+    if (m) d->hooks.handup(d->hooks.self, m);
+}
+
+/* The message belongs into an image that a later effect of the same step asks for, and its owner
+ * may deliver it, which is a step, only when all effects are performed: until then the driver has
+ * it as one that was handed up. */
+int hark_driver_handup_later(struct hark_driver *d, struct subject *s)
+{
+    if (s->frame) {
+        struct hark_message m = message_borrowed(s);
+        s->up = hark_driver_keep(d, &m);
+    } else {
+        s->up = message_held(d, s);
+    }
+    return s->up ? HARK_D_OK : HARK_D_ESYSTEM;
 }

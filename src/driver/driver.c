@@ -1,4 +1,4 @@
-/* The loop: events to the core, effects to transport, log, store and owner. */
+/* The owner's calls: events to the core, and what moves frames. effects.c: what comes of them. */
 #include "driver_internal.h"
 
 #include <stdio.h>
@@ -25,188 +25,6 @@ int hark_driver_refuse(struct hark_driver *d, const char *what, const char *why)
 {
     say(d, what, why);
     return HARK_D_EINVAL;
-}
-
-/* ---- effects --------------------------------------------------------------------------------- */
-
-int hark_driver_trim(struct hark_driver *d, const struct hark_name *name)
-{
-    int status = d->waiting_count ? hark_driver_trimmed(d, name) : HARK_D_OK;
-    if (status < 0) return status;
-    hark_driver_log_trim(d, name);
-    hark_driver_log_figures(d);
-    return HARK_D_OK;
-}
-
-/* In the place of entries for the usual message that there are not, or not any more. */
-static int not_posted(
-    struct hark *p, const struct hark_posting *message, uint8_t *header, struct hark_posted *posted)
-{
-    (void)p, (void)message, (void)header, (void)posted;
-    return HARK_UNUSUAL;
-}
-
-static int not_received(struct hark *p, struct hark_bytes header, struct hark_received *received)
-{
-    (void)p, (void)header, (void)received;
-    return HARK_UNUSUAL;
-}
-
-static int perform_store(struct hark_driver *d, const struct hark_effect *x)
-{
-    switch (x->type) {
-    case HARK_COMMIT:
-        HARK_POINT("commit", d->me);
-        driver_count(&d->figures->checkpoints, 1);
-        if (d->hooks.committed) d->hooks.committed(d->hooks.self, x->u.checkpoint.id);
-        HARK_POINT("committed", d->me);
-        return HARK_D_OK;
-    case HARK_DROP:
-        hark_driver_drop_image(d, x->u.checkpoint.id);
-        if (d->hooks.dropped) d->hooks.dropped(d->hooks.self, x->u.checkpoint.id);
-        return HARK_D_OK;
-    default: return hark_driver_trim(d, &x->u.trim.name);
-    }
-}
-
-static void handup_now(struct hark_driver *d, struct subject *subject)
-{
-    subject->handup = false;
-    hark_driver_handup(d, subject);
-}
-
-static inline int perform(
-    struct hark_driver *d, const struct hark_effect *x, struct subject *subject)
-{
-    if (__builtin_expect(d->hooks.observe != NULL, 0)) d->hooks.observe(d->hooks.self, NULL, x);
-    switch (x->type) {
-    case HARK_TRANSMIT: return hark_driver_transmit(d, &x->u.transmit, subject);
-    case HARK_RETAIN:
-        return subject->retained ? HARK_D_OK : hark_driver_retain(d, &x->u.retain.name, subject);
-    case HARK_HANDUP: /* the owner may take it at once, which is a step: when this one's effects are
-                         done */
-        subject->handup = true;
-        return HARK_D_OK;
-    case HARK_HOLD: hark_driver_hold(d, subject); return HARK_D_OK;
-    case HARK_DISCARD: hark_driver_discard(d, subject); return HARK_D_OK;
-    case HARK_OFFER: hark_driver_ask(d, x->u.offer.peer, &x->u.offer.name); return HARK_D_OK;
-    case HARK_TRIM:
-    case HARK_COMMIT:
-    case HARK_DROP: return perform_store(d, x);
-    case HARK_CAPTURE:
-        if (subject->handup) handup_now(d, subject); /* it belongs into the image */
-        return hark_driver_capture(d, x->u.checkpoint.id);
-    case HARK_PERSIST: d->hooks.persist(d->hooks.self, &x->u.persist); return HARK_D_OK;
-    case HARK_RESUME: d->hooks.resume(d->hooks.self); return HARK_D_OK;
-    case HARK_SUPPRESS: driver_count(&d->figures->suppressed, 1); return HARK_D_OK;
-    case HARK_DIVERGED: d->hooks.diverged(d->hooks.self, &x->u.diverged); return HARK_D_OK;
-    case HARK_RECOVERED: d->hooks.recovered(d->hooks.self); return HARK_D_OK;
-    case HARK_COMBINE: return hark_driver_combine(d, &x->u.combine.name, x->u.combine.part);
-    case HARK_ROLLBACK:
-        d->gone = true;
-        d->post = not_posted;
-        d->awaited = NULL;
-        d->hooks.rollback(d->hooks.self, x->u.checkpoint.id);
-        return HARK_D_EGONE;
-    default:
-        return hark_driver_fail(
-            d, HARK_D_ECORE, "the core", "an effect that this driver does not know");
-    }
-}
-
-static int grow(struct hark_driver *d, const struct hark_event *event)
-{
-    uint64_t bytes = hark_wants(d->core, event);
-    struct hark *p = realloc(d->core, bytes);
-    if (p == NULL)
-        return hark_driver_fail(d, HARK_D_ESYSTEM, "memory", "no room for the protocol's state");
-    d->core = p;
-    hark_grow(p, bytes);
-    return HARK_D_OK;
-}
-
-/* An answer that is known while effects are still being performed: it is given when they are done.
- */
-int hark_driver_later(
-    struct hark_driver *d, const struct hark_event *event, struct subject *subject)
-{
-    (void)subject;
-    d->later = true;
-    d->stored = *event;
-    return HARK_D_OK;
-}
-
-/* What must wait until all effects of a step are done, and may be steps of their own. */
-int hark_driver_aftermath(struct hark_driver *d)
-{
-    int status = HARK_D_OK;
-    while (status >= 0 && (d->combined || d->later || (d->offer.due && !d->offering))) {
-        struct subject none = {0};
-        struct hark_event stored = d->stored;
-        if (d->combined) {
-            status = hark_driver_combined(d);
-        } else if (d->later) {
-            d->later = false;
-            status = driver_step(d, &stored, &none);
-        } else {
-            d->offering = true;
-            status = hark_driver_offer(d);
-            d->offering = false;
-        }
-    }
-    return status;
-}
-
-/* A step that moved nothing: 0 if the event is to be given again, 1 if later, else what the caller
- * is told. */
-static int moved_nothing(struct hark_driver *d, int status, const struct hark_event *event,
-    struct subject *subject, bool *again)
-{
-    *again = false;
-    switch (status) {
-    case HARK_EFULL: *again = true; return grow(d, event);
-    case HARK_WAIT: return 1;
-    case HARK_EFRAME: /* not one of ours: dropped and counted */
-        driver_count(&d->figures->refused, 1);
-        hark_driver_discard(d, subject);
-        return HARK_D_OK;
-    default:
-        snprintf(d->error, sizeof d->error, "%s: %s: %s", d->protocol->name,
-            hark_event_text(event->type), hark_status_text(status));
-        return HARK_D_ECORE;
-    }
-}
-
-int hark_driver_effects(
-    struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject)
-{
-    static const struct hark_event go_on = {.type = HARK_CONTINUE};
-    for (;; status = d->protocol->step(d->core, event, &d->fx)) {
-        if (status != HARK_OK && status != HARK_MORE) {
-            bool again;
-            int result = moved_nothing(d, status, event, subject, &again);
-            if (again && result >= 0) continue;
-            return result;
-        }
-        uint32_t n = d->fx.count;
-        for (uint32_t i = 0; i < n; i++) {
-            subject->next = i + 1 < n ? &d->fx.at[i + 1] : NULL;
-            int result = perform(d, &d->fx.at[i], subject);
-            if (result < 0) return result;
-        }
-        if (status == HARK_OK) break;
-        event = &go_on;
-    }
-    if (subject->handup) handup_now(d, subject);
-    return d->offer.due || d->later || d->combined ? hark_driver_aftermath(d) : HARK_D_OK;
-}
-
-int hark_driver_step_seldom(
-    struct hark_driver *d, const struct hark_event *event, struct subject *subject)
-{
-    if (d->gone) return HARK_D_EGONE;
-    d->hooks.observe(d->hooks.self, event, NULL);
-    return hark_driver_effects(d, d->protocol->step(d->core, event, &d->fx), event, subject);
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
@@ -292,8 +110,9 @@ int hark_driver_open(struct hark_driver **out, const struct hark_driver_config *
     d->figures = c->figures ? c->figures : &d->own;
     d->causal = c->protocol->unstable != NULL;
     const bool usual = c->hooks.observe == NULL;
-    d->post = usual && c->protocol->post ? c->protocol->post : not_posted;
-    d->receive = usual && c->protocol->receive ? c->protocol->receive : not_received;
+    hark_driver_unusual(d);
+    if (usual && c->protocol->post) d->post = c->protocol->post;
+    if (usual && c->protocol->receive) d->receive = c->protocol->receive;
     d->fx.room = 64;
     d->fx.spare = ENVELOPE;
     d->fx.bytes_room = 65536 + HARK_EFFECTS_BYTES + HARK_EFFECTS_ROOM * ENVELOPE;
@@ -464,6 +283,7 @@ static bool is_one(const struct hark_driver *d, uint32_t rank)
 
 int hark_driver_failed(struct hark_driver *d, const struct hark_event *failed)
 {
+    if (d->shut) return hark_driver_shut(d);
     for (uint32_t i = 0; i < failed->u.failed.inc_count; i++)
         if (!is_one(d, failed->u.failed.inc[i].rank))
             return hark_driver_refuse(d, "failed", "no such rank");
@@ -511,7 +331,7 @@ HARK_COLD int polled(struct hark_driver *d, int n, uint64_t left)
 {
     if (n < 0)
         return hark_driver_fail(d, HARK_D_ESYSTEM, d->transport->ops->name, d->transport->error);
-    if (d->gone) return HARK_D_EGONE;
+    if (d->shut) return hark_driver_shut(d);
     if (d->failed) /* perhaps a sink call, which has no way to say so */
         return d->failed == HARK_D_ESYSTEM || d->failed == HARK_D_ELOG ? d->failed : HARK_D_ECORE;
     bool own = d->self_head != NULL; /* the result of a reduction may have come of a step outside of
@@ -528,7 +348,7 @@ static inline int poll_now(struct hark_driver *d)
     d->polling = true;
     int n = d->transport->ops->poll(d->transport);
     d->polling = false;
-    if (__builtin_expect(n < 0 || d->gone || d->failed || d->self_head || d->waiting_count ||
+    if (__builtin_expect(n < 0 || d->shut || d->failed || d->self_head || d->waiting_count ||
                              d->writes || d->left != left,
             0))
         return polled(d, n, left);
@@ -537,7 +357,7 @@ static inline int poll_now(struct hark_driver *d)
 
 int hark_driver_poll(struct hark_driver *d)
 {
-    return d->gone ? HARK_D_EGONE : poll_now(d);
+    return d->shut ? hark_driver_shut(d) : poll_now(d);
 }
 
 int hark_driver_wait(struct hark_driver *d, int milliseconds)
@@ -561,12 +381,12 @@ int hark_driver_wait(struct hark_driver *d, int milliseconds)
 
 void hark_driver_await(struct hark_driver *d, struct hark_awaited *awaited)
 {
-    d->awaited = d->gone ? NULL : awaited;
+    d->awaited = d->shut & SHUT_GONE ? NULL : awaited;
 }
 
 int hark_driver_receive(struct hark_driver *d, struct hark_awaited *awaited)
 {
-    if (d->gone) return HARK_D_EGONE;
+    if (d->shut) return hark_driver_shut(d);
     d->awaited = awaited;
     int status = poll_now(d);
     d->awaited = NULL;

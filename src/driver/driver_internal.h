@@ -83,6 +83,10 @@ struct sum { /* what is being combined, with the envelope of its first part */
     struct hark_name answer; /* COMBINED is due */
 };
 
+/* Why a driver takes no calls: it performs the effects of a step, and this is a hook; or its
+ * process rolls back. */
+enum { SHUT_BUSY = 1, SHUT_GONE = 2 };
+
 struct hark_driver {
     const struct hark_protocol *protocol;
     struct hark *core;
@@ -90,7 +94,8 @@ struct hark_driver {
     struct hark_transport *transport;
     struct hark_driver_figures *figures;
     struct placing *placings;
-    bool gone, lends, digest, polling;
+    uint8_t shut; /* to calls: SHUT_*; 0: it is not */
+    bool lends, digest, polling;
     bool causal; /* deliveries have determinants */
     /* The protocol's entries for the usual message, or what refuses them all; and the receive that
      * waits for one; NULL: none. */
@@ -152,7 +157,11 @@ struct subject {
     const struct hark_effect *next; /* the effect after the present one, or NULL */
     bool retained;                  /* its RETAIN has been performed already */
     bool handup;                    /* to be handed up when all effects are performed */
+    struct hark_message *up;        /* it, if it is in an image of this step; not borrowed */
 };
+
+/* What a call is told that came while the driver is shut. */
+int hark_driver_shut(struct hark_driver *d);
 
 /* Others may look at it any time; nobody else writes it. */
 static inline void driver_count(uint64_t *figure, uint64_t more)
@@ -191,6 +200,8 @@ int hark_driver_combined(struct hark_driver *d);
 int hark_driver_effects(
     struct hark_driver *d, int status, const struct hark_event *event, struct subject *subject);
 int hark_driver_aftermath(struct hark_driver *d);
+/* No message is taken for a usual one: each takes a step. */
+void hark_driver_unusual(struct hark_driver *d);
 int hark_driver_step_seldom(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject);
 /* The arguments of a call are wrong: it changes nothing. HARK_D_EINVAL. */
@@ -215,7 +226,7 @@ int hark_driver_reserve(
     struct hark_driver *d, const struct hark_name *name, struct subject *subject, void **at);
 void hark_driver_from_log(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_trimmed(struct hark_driver *d, const struct hark_name *name);
-/* driver.c: TRIM: of what waits to be sent, and of the log. */
+/* effects.c: TRIM: of what waits to be sent, and of the log. */
 int hark_driver_trim(struct hark_driver *d, const struct hark_name *name);
 int hark_driver_later(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject);
@@ -232,13 +243,14 @@ void hark_driver_image_close(struct hark_driver *d);
 
 struct hark_sink hark_driver_sink(struct hark_driver *d);
 void hark_driver_handup(struct hark_driver *d, struct subject *subject);
+int hark_driver_handup_later(struct hark_driver *d, struct subject *subject);
 
 /* Gives one event and performs what comes of it. 1: the core says WAIT. Most deliveries have no
  * effect and most arrivals one, so those two are here. */
 static inline int driver_step(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
-    if (__builtin_expect(d->gone || d->hooks.observe, 0))
+    if (__builtin_expect(d->shut || d->hooks.observe, 0))
         return hark_driver_step_seldom(d, event, subject);
     int status = d->protocol->step(d->core, event, &d->fx);
     if (status != HARK_OK || d->fx.count > 1) return hark_driver_effects(d, status, event, subject);
@@ -250,7 +262,7 @@ static inline int driver_step(
 /* The same of an event whose effects are about no message. */
 static inline int driver_step_bare(struct hark_driver *d, const struct hark_event *event)
 {
-    bool seldom = d->gone || d->hooks.observe;
+    bool seldom = d->shut || d->hooks.observe;
     int status = __builtin_expect(seldom, 0) ? HARK_OK : d->protocol->step(d->core, event, &d->fx);
     if (!seldom && status == HARK_OK && d->fx.count == 0) return HARK_D_OK;
     struct subject none = {0};

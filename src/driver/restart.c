@@ -8,6 +8,8 @@ int hark_driver_restart(struct hark_driver *d, uint64_t id, uint32_t re, uint32_
     struct subject none = {0};
     int status = HARK_D_OK;
     *count = 0;
+    *region = NULL;
+    if (d->shut) return hark_driver_shut(d);
     e.u.restarted.checkpoint = id;
     e.u.restarted.re = re;
     e.u.restarted.inc = inc;

@@ -57,7 +57,7 @@ static int wait_a_round(struct hark_driver *d)
 static inline int post(
     struct hark_driver *d, const struct hark_event *event, struct subject *subject)
 {
-    if (__builtin_expect(d->gone || d->hooks.observe, 0))
+    if (__builtin_expect(d->shut || d->hooks.observe, 0))
         return hark_driver_step_seldom(d, event, subject);
     int status = d->protocol->step(d->core, event, &d->fx);
     const struct hark_effect *x = d->fx.at;

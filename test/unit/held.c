@@ -11,7 +11,7 @@
 #include "hark/store.h"
 #include "script.h"
 
-enum { KIND_HOLDER = 98, CTX = 5, OPEN = 16, LATER = 17, IMAGE_ARRIVED = 3, MOST = 16 };
+enum { KIND_HOLDER = 98, CTX = 5, OPEN = 16, LATER = 17, WAVE = 18, IMAGE_ARRIVED = 3, MOST = 16 };
 
 /* ---- the core -------------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ struct holder {
     struct hark head;
     struct hark_endpoint endpoint;
     uint64_t last; /* of rank 1's messages that are held */
-    uint64_t open;
+    uint64_t open; /* WAVE: each message comes with a checkpoint */
 };
 
 static const struct hark_field channel_fields[] = {HARK_FIELD(struct hark_channel, peer, "j"),
@@ -53,11 +53,24 @@ static int holder_step(struct hark *p, const struct hark_event *event, struct ha
     struct hark_head h;
     fx->count = fx->used = 0;
     if (event->type == HARK_CHECKPOINT_POINT) hark_emit_checkpoint(fx, HARK_CAPTURE, 1);
+    if (event->type == HARK_DELIVER && s->open == WAVE)
+        for (int i = 0; i < 3; i++) hark_emit(fx, HARK_RECOVERED);
     if (event->type != HARK_ARRIVE) return HARK_OK;
     if (hark_head_get(&h, event->u.frame.header, KIND_HOLDER) < 0) return HARK_EFRAME;
     if (h.type == OPEN) {
         s->open = 1;
         hark_emit_offer(fx, HARK_RECOVERY);
+        return HARK_OK;
+    }
+    if (h.type == WAVE) {
+        s->open = WAVE;
+        return HARK_OK;
+    }
+    if (h.type == HARK_APP && s->open == WAVE) {
+        s->last = h.ssn;
+        hark_emit(fx, HARK_HANDUP);
+        hark_emit_checkpoint(fx, HARK_CAPTURE, 1);
+        hark_emit(fx, HARK_PERSIST)->u.persist.kind = HARK_FACT_WAVE;
         return HARK_OK;
     }
     if (h.type == HARK_APP && s->open) {
@@ -147,7 +160,8 @@ static struct hark_section *arrived_section(void)
 /* ---- the embedder ---------------------------------------------------------------------------- */
 
 static struct hark_message *up[MOST];
-static int ups, troubles, places;
+static int ups, troubles, places, recoveries, persists;
+static struct hark_driver *delivers; /* what is handed up is delivered at once */
 static char owners[MOST];
 
 static void on_handup(void *self, struct hark_message *m)
@@ -155,6 +169,10 @@ static void on_handup(void *self, struct hark_message *m)
     (void)self;
     assert_false(m->borrowed);
     assert_in_range(ups, 0, MOST - 1);
+    if (delivers) {
+        assert_int_equal(persists, ups + 1); /* all effects of the step have been performed */
+        assert_int_equal(hark_driver_deliver(delivers, m), HARK_D_OK);
+    }
     up[ups++] = m;
 }
 
@@ -164,6 +182,42 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     *region = NULL;
     *count = 0;
     return 0;
+}
+
+static void on_recovered(void *self)
+{
+    (void)self;
+    recoveries++;
+}
+
+/* A hook that calls, which it must not: every call is refused, and changes nothing. */
+static void on_persist(void *self, const struct hark_fact *fact)
+{
+    struct hark_driver *d = delivers;
+    const struct hark_event failed = {.type = HARK_FAILED};
+    const struct hark_region *region;
+    struct hark_awaited awaited = {0};
+    uint32_t count;
+    (void)self;
+    assert_int_equal(fact->kind, HARK_FACT_WAVE);
+    persists++;
+    assert_int_equal(hark_driver_send(d, 1, CTX, 0, "x", 1), HARK_D_EBUSY);
+    assert_string_equal(hark_driver_error(d), "a call from a hook: the effects of a step are being "
+                                              "performed; call when the hook and what "
+                                              "led to it have returned");
+    assert_int_equal(hark_driver_send_start(d, 2, CTX, 0, "x", 1, &count), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_multicast(d, 0, CTX, 0, "x", 1), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_checkpoint(d, true), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_stored(d, HARK_FACT_WAVE, 1, true), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_failed(d, &failed), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_restart(d, 1, 1, 1, &region, &count), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_recluster(d, NULL, 0), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_quiet(d), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_miss(d), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_stabilise(d), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_poll(d), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_wait(d, 0), HARK_D_EBUSY);
+    assert_int_equal(hark_driver_receive(d, &awaited), HARK_D_EBUSY);
 }
 
 static void *on_place(
@@ -198,13 +252,16 @@ static struct hark_driver *open_driver(void)
         .hooks = {.handup = on_handup,
             .capture = on_capture,
             .trouble = on_trouble,
+            .persist = on_persist,
+            .recovered = on_recovered,
             .place = on_place,
             .unplace = on_unplace}};
     c.core.ranks = 3;
     memset(&script, 0, sizeof script);
     script.head.ops = &plain;
     image.head.ops = &image_ops;
-    ups = troubles = places = 0;
+    ups = troubles = places = recoveries = persists = 0;
+    delivers = NULL;
     assert_int_equal(hark_driver_open(&d, &c, error), HARK_D_OK);
     return d;
 }
@@ -297,6 +354,30 @@ static void an_image_has_what_is_held(void **state)
     }
     hark_driver_close(d);
     image_free();
+}
+
+/* A message that is handed up by the step that asks for an image is in the image, and is the
+ * owner's when all effects of that step have been performed: so it may be delivered at once. */
+static void delivered_beside_an_image(void **state)
+{
+    (void)state;
+    for (int placed = 0; placed < 2; placed++) {
+        struct hark_driver *d = open_driver();
+        delivers = d;
+        arrives(WAVE, 0, NULL, 0);
+        comes(HARK_APP, 1, said[0], 6, placed);
+        assert_int_equal(persists, 1);
+        assert_int_equal(recoveries, 3);
+        assert_int_equal(ups, 1);
+        assert_int_equal(up[0]->length, 6);
+        assert_string_equal((char *)up[0]->payload, said[0]);
+        assert_int_equal(arrived_section()->length, 24 + HARK_WIRE_HEAD + 6);
+        hark_driver_drop(d, up[0]);
+        assert_int_equal(hark_driver_poll(d), 0);
+        assert_int_equal(hark_driver_send(d, 1, CTX, 0, "x", 1), HARK_D_OK);
+        hark_driver_close(d);
+        image_free();
+    }
 }
 
 /* A restart from an image whose section of messages is `length` bytes, the last of which are the
@@ -418,7 +499,7 @@ static void a_long_one_is_given_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_image_has_what_is_held),
-        cmocka_unit_test(an_image_that_ends_too_early), cmocka_unit_test(without_memory_for_it),
-        cmocka_unit_test(a_long_one_is_given_back)};
+        cmocka_unit_test(delivered_beside_an_image), cmocka_unit_test(an_image_that_ends_too_early),
+        cmocka_unit_test(without_memory_for_it), cmocka_unit_test(a_long_one_is_given_back)};
     return cmocka_run_group_tests_name("held", tests, NULL, NULL);
 }
