@@ -33,8 +33,8 @@ enum hark_app_status {
     HARK_A_ETRUNCATE = -84, /* the message is longer than the buffer; the first bytes are there */
     HARK_A_EARGUMENT = -85, /* NULL where memory is needed, an unknown type or operation, or a
                              * reserved id */
-    HARK_A_EPENDING = -86,  /* posted receives are not completed: not allowed at a checkpoint or
-                             * finalize */
+    HARK_A_EPENDING = -86,  /* posted receives are not completed: no checkpoint here; not allowed
+                             * at finalize */
     HARK_A_EREGION = -87,   /* the image has other regions than the program protects */
     HARK_A_ELENGTH = -88    /* the message is longer than a frame may be: 1 GiB, or `--option
                                frame-limit` */
@@ -129,7 +129,8 @@ int hark_protect(uint64_t id, void *at, size_t length);
  * one checkpoint. To reach its own n-th call a process must not need, even indirectly, a message
  * that another of them sends after its n-th call. Protected memory is saved as it is inside the
  * call: so a loop must count its step before the call, or a restart repeats that step.
- * HARK_A_EPENDING while receives are posted. */
+ * HARK_A_EPENDING while receives are posted (docs/mpi.md has what else, of MPI programs): the call
+ * counts, it waits as others do, and none of these processes takes a checkpoint there. */
 int hark_checkpoint(void);
 /* Call it once, after the hark_protect calls. If this process starts again from a checkpoint, the
  * protected memory is restored to its state inside that hark_checkpoint call, and *restarted is the

@@ -58,8 +58,9 @@ static int on_capture(void *self, uint64_t id, const struct hark_region **region
     (void)self;
     const void *pending;
     uint32_t length;
-    fflush(NULL);
     hark_interval_tried(hark_process_now());
+    if (hark_app.unable) return -1;
+    fflush(NULL);
     hark_app.wanted_since = false;
     if (!hark_process_mark(id, &hark_app.own[0], &hark_app.own[1], &pending, &length)) return -1;
     const double latest = hark_wtime_latest();
@@ -477,16 +478,19 @@ HARK_COLD void wait_for_decision(void)
         hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
 }
 
+/* A process that can have no image now makes its n-th call all the same, and refuses the image: its
+ * group goes on without one. Whether it can depends on timing, the number of a call must not. */
 int hark_checkpoint(void)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
-    if (hark_app.may_capture ? !hark_app.may_capture() : hark_app.posted != NULL)
-        return HARK_A_EPENDING;
+    const bool unable = hark_app.may_capture ? !hark_app.may_capture() : hark_app.posted != NULL;
+    hark_app.unable = unable;
     if (hark_prologue.recording) hark_prologue_forget(); /* this program does not ask for it */
     hark_app.looks = 0; /* who goes back to an image of this call has seen nothing yet */
     hark_process_poll();
-    const bool wanted = hark_app.wanted;
-    bool due = wanted || P.checkpoint || hark_interval_over(hark_process_now());
+    const bool wanted = hark_app.wanted && !unable;
+    const bool due =
+        wanted || (!unable && (P.checkpoint || hark_interval_over(hark_process_now())));
     hark_app.inside = true;
     for (;;) {
         int status = hark_driver_checkpoint(P.driver, due);
@@ -497,7 +501,7 @@ int hark_checkpoint(void)
     }
     while (hark_app.inside) hark_app_wait("hark_checkpoint", HARK_WAITS_CHECKPOINT, NULL, 0);
     if (wanted) wait_for_decision();
-    return HARK_A_OK;
+    return unable ? HARK_A_EPENDING : HARK_A_OK;
 }
 
 /* The saved region of this one of the program's; NULL: there is none of this length. */

@@ -78,6 +78,7 @@ struct app {
     bool joined, left;
     bool ready;        /* joined, and has its protected memory back if it begins again */
     bool inside;       /* a checkpoint call */
+    bool unable;       /* to have an image in that call */
     bool wanted;       /* a peer's log waits for our checkpoint */
     bool wanted_since; /* the same, since the last image was captured */
     uint64_t own[6];   /* in images: positions of stdout and stderr, number of the next collective,
