@@ -140,9 +140,10 @@ static int write_once(
     struct deed d = deed_of(a->f, DEED_WRITE, at, length, data);
     long long result;
     *done = length;
-    if (hark_mpi_file_done(&d, &result)) return 0;
+    if (hark_mpi_file_done(&d, &result) && result >= 0) return 0;
     int error = move(a, at, (uint8_t *)(uintptr_t)data, length, done);
-    if (error == 0) hark_mpi_file_did(&d, (long long)*done);
+    /* One that failed is tried again; it is kept because the next ones may have to follow it. */
+    hark_mpi_file_did(&d, error ? -error : (long long)*done);
     return error;
 }
 

@@ -6,6 +6,10 @@
  * there, and leaves the file alone. What a read has returned is in the journal too, up to a limit;
  * beyond it there is a digest, and the file must have the same bytes again.
  *
+ * Under the protocols for send-deterministic programs it may do them in another order. Under the
+ * others it may do something else, since nobody depends on what it did: from the first difference
+ * on all is done again, or what it did before would take the place of what it does later.
+ *
  * A process that is killed between a write and its entry in the journal writes the same bytes
  * again: nobody can have waited for them.
  */

@@ -390,9 +390,20 @@ void hark_journal_time(double *seconds)
 
 /* ---- results by key -------------------------------------------------------------------------- */
 
+/* As on_different(): what comes next in the journal is of an execution that is undone. Results of a
+ * send-deterministic program may come in another order; of the others nobody depends on them. */
+static void keep_order(struct hark_journal_key key)
+{
+    if (!journal.records || P.protocol->manual->programs == HARK_FOR_SENDS) return;
+    if (hark_journal_kept_follows(&journal.file, key)) return;
+    journal.position = hark_journal_kept_skip_found(&journal.file, journal.position, journal.limit);
+    cut();
+}
+
 ptrdiff_t hark_journal_find(struct hark_journal_key key, void *value, size_t room)
 {
     if (!journal.open || journal.file.header == NULL) return -1;
+    keep_order(key);
     ptrdiff_t length = hark_journal_kept_find(&journal.file, key, value, room);
     if (length >= 0) count(&P.slot->readings_given);
     return length;

@@ -57,7 +57,9 @@ struct hark_journal_key {
 /* Longest result, bytes. */
 #define HARK_JOURNAL_RESULT (16384 - sizeof(struct hark_journal_key))
 /* The result that the first execution kept at its n-th call with this key, if this is the n-th call
- * since the image: its length, and at most `room` bytes of it. -1: it kept none. */
+ * since the image: its length, and at most `room` bytes of it. -1: it kept none. Under a protocol
+ * that is not for send-deterministic programs the calls must come in the same order: from the first
+ * other one on the rest of the journal is forgotten. */
 ptrdiff_t hark_journal_find(struct hark_journal_key key, void *value, size_t room);
 /* Keeps a result of at most HARK_JOURNAL_RESULT bytes, before the caller uses it. */
 void hark_journal_keep(struct hark_journal_key key, const void *value, size_t length);

@@ -6,7 +6,8 @@
 struct kept {
     struct hark_journal_key key;
     uint64_t position;
-    size_t found; /* of the first with this key: how many with it were found */
+    size_t number; /* so many are before it in the journal */
+    size_t found;  /* of the first with this key: how many with it were found */
 };
 
 static struct {
@@ -14,6 +15,7 @@ static struct {
     bool sorted; /* the table is made: when the first is looked for */
     struct kept *kept;
     size_t count, room;
+    size_t found; /* of all */
 } table;
 
 static uint8_t entry[HARK_JOURNAL_ENTRY];
@@ -23,7 +25,7 @@ void hark_journal_kept_begin(uint64_t from, uint64_t to)
     table.from = from;
     table.to = to;
     table.sorted = from == to;
-    table.count = 0;
+    table.count = table.found = 0;
 }
 
 /* Length of the kept entry at *position, which `entry` then has; *position is behind it. 0: what is
@@ -72,8 +74,8 @@ static bool note(uint64_t position)
         table.kept = more;
         table.room = room;
     }
-    struct kept *k = &table.kept[table.count++];
-    *k = (struct kept){.position = position};
+    struct kept *k = &table.kept[table.count];
+    *k = (struct kept){.position = position, .number = table.count++};
     memcpy(&k->key, entry, sizeof k->key);
     return true;
 }
@@ -105,15 +107,31 @@ static struct kept *first_of(struct hark_journal_key key)
     return &table.kept[low];
 }
 
+/* The next with the key of the first: the first that was not found yet. NULL: there is none. */
+static const struct kept *next_of(const struct kept *first)
+{
+    if (first == NULL) return NULL;
+    const struct kept *next = first + first->found;
+    return next == table.kept + table.count || compare_keys(next->key, first->key) ? NULL : next;
+}
+
+bool hark_journal_kept_follows(struct hark_journal_file *f, struct hark_journal_key key)
+{
+    if (!table.sorted) make_table(f);
+    if (table.found == table.count) return true;
+    const struct kept *next = next_of(first_of(key));
+    return next && next->number == table.found;
+}
+
 ptrdiff_t hark_journal_kept_find(
     struct hark_journal_file *f, struct hark_journal_key key, void *value, size_t room)
 {
     if (!table.sorted) make_table(f);
     struct kept *first = first_of(key);
-    if (first == NULL) return -1;
-    const struct kept *next = first + first->found;
-    if (next == table.kept + table.count || compare_keys(next->key, key)) return -1;
+    const struct kept *next = next_of(first);
+    if (next == NULL) return -1;
     first->found++;
+    table.found++;
     uint64_t position = next->position;
     if (position < hark_journal_start(f)) return -1; /* trimmed meanwhile */
     size_t length = read_kept(f, &position);

@@ -342,6 +342,32 @@ static void kept_entries_are_found_in_any_order(void **state)
     assert_int_equal(find(7), 0);
 }
 
+static bool follows(uint64_t what)
+{
+    return hark_journal_kept_follows(&file, (struct hark_journal_key){what, 1});
+}
+
+static void the_order_of_kept_entries_is_known(void **state)
+{
+    (void)state;
+    keep(1, 10);
+    append(1);
+    keep(2, 20);
+    keep(1, 30);
+    hark_journal_kept_begin(0, hark_journal_end(&file));
+    assert_true(follows(1));
+    assert_false(follows(2)); /* 10 is before it */
+    assert_false(follows(3));
+    assert_int_equal(find(1), 10);
+    assert_false(follows(1)); /* 20 is before 30 */
+    assert_true(follows(2));
+    assert_int_equal(find(2), 20);
+    assert_int_equal(find(1), 30);
+    assert_true(follows(1)); /* there are no more */
+    hark_journal_kept_begin(0, 0);
+    assert_true(follows(1));
+}
+
 /* An image taken now begins behind the entries that were found, and before the others. */
 static void an_image_begins_behind_what_was_found(void **state)
 {
@@ -375,6 +401,6 @@ int main(void)
         TEST(segments_are_used_again), TEST(a_new_file_goes_on_at_any_position),
         TEST(a_file_that_is_no_journal_is_made_one), TEST(entries_that_were_lost_are_noticed),
         TEST(no_room_is_an_error), TEST(kept_entries_are_found_in_any_order),
-        TEST(an_image_begins_behind_what_was_found)};
+        TEST(the_order_of_kept_entries_is_known), TEST(an_image_begins_behind_what_was_found)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
