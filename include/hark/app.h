@@ -138,6 +138,8 @@ int hark_checkpoint(void);
  * goes on where it was in that call. A program may communicate before this call: images hold what
  * it received by then (up to 16 MiB), so a process that starts again sends nothing and receives the
  * same until this call. Before this call the program must do what it did in its first execution.
+ * Files are as they are then: open those that go on after the call, without emptying them if
+ * *restarted is not 0, and go to the place where they were in the checkpoint (protect it).
  * HARK_A_EREGION: an id or a length differs. */
 int hark_restarted(uint64_t *restarted);
 
