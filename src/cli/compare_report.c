@@ -15,7 +15,7 @@
 
 /* Contexts 0 to 3 are those of app.h; from 4 on each communicator of MPI has four
  * (src/mpi/internal.h). */
-static void name_context(char text[64], uint16_t ctx)
+static void name_context(char text[64], uint32_t ctx)
 {
     static const char *const own[] = {"messages", "collective calls", "multicasts", "reductions"};
     static const char *const mpi[] = {
@@ -24,7 +24,7 @@ static void name_context(char text[64], uint16_t ctx)
     else if (ctx / 4 <= 2)
         snprintf(
             text, 64, "%s, %s", ctx / 4 == 1 ? "MPI_COMM_WORLD" : "MPI_COMM_SELF", mpi[ctx % 4]);
-    else snprintf(text, 64, "communicator %d, %s", ctx / 4, mpi[ctx % 4]);
+    else snprintf(text, 64, "communicator %u, %s", ctx / 4, mpi[ctx % 4]);
 }
 
 static void name_peer(char text[24], uint32_t peer)

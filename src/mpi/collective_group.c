@@ -6,6 +6,11 @@
 
 enum { GROUP_SEGMENT = 16 << 20 }; /* bytes: longer messages go in several */
 
+/* Contexts with which a tag of the group is not negative; duplicates of a program that makes
+ * thousands with MPI_Comm_idup have others, and no broadcasts in groups. */
+#define GROUP_CONTEXTS (1 << 15)
+HARK_STATIC_ASSERT(CONTEXTS <= GROUP_CONTEXTS, "those that processes agree on have broadcasts");
+
 static bool is_whole_job(const struct comm *c)
 {
     if (c->remote || c->size != hark_size()) return false;
@@ -16,15 +21,15 @@ static bool is_whole_job(const struct comm *c)
 
 bool hark_mpi_multicasts(const struct call *k)
 {
-    return __builtin_expect(hark_process.groups, 0) && is_whole_job(k->c);
+    return __builtin_expect(hark_process.groups, 0) && k->c->context < GROUP_CONTEXTS &&
+           is_whole_job(k->c);
 }
 
 /* In the channel of the group, which all communicators share: which one it is, and which call. */
 static int multicast_tag(const struct call *k)
 {
-    return k->c->context << 16 | (k->tag & UINT16_MAX);
+    return (int)(k->c->context << 16) | (k->tag & UINT16_MAX);
 }
-HARK_STATIC_ASSERT(CONTEXTS <= 1 << 14, "a tag of the group is not negative");
 
 /* The length of what rank 0 of the job has sent to a group, or a group to it. */
 static size_t receive_from(

@@ -6,7 +6,7 @@
 
 struct comm hark_mpi_world, hark_mpi_self;
 
-struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint16_t context)
+struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint32_t context)
 {
     struct comm *c = hark_mpi_new(KIND_COMM, sizeof *c);
     c->group = group;
@@ -165,7 +165,7 @@ int PMPI_Comm_get_name(MPI_Comm comm, char *name, int *length)
  */
 
 static void predefine(
-    struct comm *c, struct group *g, MPI_Comm handle, uint16_t context, const char *name)
+    struct comm *c, struct group *g, MPI_Comm handle, uint32_t context, const char *name)
 {
     hark_mpi_predefine(&c->o, KIND_COMM, BITS(handle));
     c->group = g;

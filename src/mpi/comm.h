@@ -19,10 +19,10 @@ static inline struct group *hark_mpi_group_again(struct group *g) /* one referen
 /* ---- contexts: context.c ----------------------------------------------------------------------
  */
 
-void hark_mpi_context_mark(uint16_t context, bool is_used);
+void hark_mpi_context_mark(uint32_t context, bool is_used);
 /* That of a communicator which requests kept after MPI_Comm_free. */
-void hark_mpi_context_free_late(uint16_t context);
-/* One of this process's own; negative: there is none. */
+void hark_mpi_context_free_late(uint32_t context);
+/* One that only this process names, and only once; negative: there is none left. */
 int hark_mpi_context_own(void);
 /* A context that is free in both groups, which know each other by their leaders alone. */
 int hark_mpi_context_agree_between(

@@ -19,7 +19,7 @@ static int duplicate(struct comm *c, MPI_Comm *newcomm, const char *call)
     if (context < 0)
         return hark_mpi_error(c, MPI_ERR_OTHER, call, "there is no context for one more");
     struct comm *d = hark_mpi_comm_make(hark_mpi_group_again(c->group),
-        c->remote ? hark_mpi_group_again(c->remote) : NULL, (uint16_t)context);
+        c->remote ? hark_mpi_group_again(c->remote) : NULL, (uint32_t)context);
     if (c->topology) d->topology = hark_mpi_topology_again(c->topology);
     MPI_Comm local = MPI_COMM_NULL;
     if (c->local && PMPI_Comm_dup(HANDLE(MPI_Comm, c->local), &local) == MPI_SUCCESS)
@@ -64,16 +64,13 @@ int PMPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
  * process sends anything later, so none depends on what others wait for. */
 
 struct contexts {
-    uint16_t own, local; /* local: of an intercommunicator; own 0: there are none */
+    uint32_t own, local; /* local: of an intercommunicator; own 0: there are none */
 };
 
 static void take_contexts(struct comm *d, struct contexts named)
 {
     d->context = named.own;
-    hark_mpi_context_mark(named.own, true);
-    if (d->local == NULL) return;
-    d->local->context = named.local;
-    hark_mpi_context_mark(named.local, true);
+    if (d->local) d->local->context = named.local;
 }
 
 static void land_contexts(struct hark_request *at, const void *payload, size_t length)
@@ -101,13 +98,16 @@ static int send_contexts(struct comm *c, struct group *to, struct contexts named
 static int name_contexts(struct comm *c, struct comm *d, int tag, MPI_Request *request)
 {
     int own = hark_mpi_context_own(), local = c->remote ? hark_mpi_context_own() : 0;
-    struct contexts named = {(uint16_t)own, (uint16_t)local};
+    struct contexts named = {(uint32_t)own, (uint32_t)local};
     bool none = own < 0 || local < 0;
     if (none) named = (struct contexts){0};
     int status = send_contexts(c, c->group, named, tag);
     if (c->remote && status >= 0) status = send_contexts(c, c->remote, named, tag);
     *request = HANDLE(MPI_Request, &hark_mpi_request_done);
-    if (none) return NO_CONTEXT(c);
+    if (none)
+        return hark_mpi_error(c, MPI_ERR_OTHER, "MPI_Comm_idup",
+            "this process has named all its contexts, %d of %d: duplicate with MPI_Comm_dup",
+            CONTEXT_LIMIT / hark_size(), CONTEXT_LIMIT);
     take_contexts(d, named);
     return hark_mpi_status(c, status, "MPI_Comm_idup");
 }

@@ -39,7 +39,7 @@ int PMPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_c
         hark_mpi_group_release(remote);
         return NO_CONTEXT(c);
     }
-    struct comm *d = hark_mpi_comm_make(hark_mpi_group_again(c->group), remote, (uint16_t)context);
+    struct comm *d = hark_mpi_comm_make(hark_mpi_group_again(c->group), remote, (uint32_t)context);
     hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     d->local = own;
     *newcomm = HANDLE(MPI_Comm, d);
@@ -78,7 +78,7 @@ int PMPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm)
     int n = 0, *world = hark_mpi_memory((size_t)(a->size + b->size) * sizeof *world);
     for (int i = 0; i < a->size; i++) world[n++] = hark_mpi_group_world_rank(a, i);
     for (int i = 0; i < b->size; i++) world[n++] = hark_mpi_group_world_rank(b, i);
-    struct comm *d = hark_mpi_comm_make(hark_mpi_group_make(n, world), NULL, (uint16_t)context);
+    struct comm *d = hark_mpi_comm_make(hark_mpi_group_make(n, world), NULL, (uint32_t)context);
     hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     *newcomm = HANDLE(MPI_Comm, d);
     return MPI_SUCCESS;

@@ -13,12 +13,12 @@ struct comm *hark_mpi_comm_of_first(struct comm *c, int size, const char *call, 
         return NULL;
     }
     if (c->rank >= size) {
-        hark_mpi_context_free((uint16_t)context);
+        hark_mpi_context_free((uint32_t)context);
         return NULL;
     }
     int *world = hark_mpi_memory((size_t)size * sizeof *world);
     for (int i = 0; i < size; i++) world[i] = hark_mpi_group_world_rank(c->group, i);
-    struct comm *d = hark_mpi_comm_make(hark_mpi_group_make(size, world), NULL, (uint16_t)context);
+    struct comm *d = hark_mpi_comm_make(hark_mpi_group_make(size, world), NULL, (uint32_t)context);
     hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     return d;
 }
@@ -78,17 +78,17 @@ static int split(struct comm *c, int color, int key, MPI_Comm *newcomm, const ch
         code = PMPI_Comm_split(HANDLE(MPI_Comm, c->local), color, key, &own);
     if (code == MPI_SUCCESS && context < 0)
         code = hark_mpi_error(c, MPI_ERR_OTHER, call, "there is no context for one more");
-    if (code == MPI_SUCCESS && color == MPI_UNDEFINED) hark_mpi_context_free((uint16_t)context);
+    if (code == MPI_SUCCESS && color == MPI_UNDEFINED) hark_mpi_context_free((uint32_t)context);
     if (code == MPI_SUCCESS && color != MPI_UNDEFINED) {
         struct group *g = part_of(c->group, local, color);
         struct group *r = c->remote ? part_of(c->remote, remote, color) : NULL;
         if (r && r->size == 0) {
             hark_mpi_group_release(g);
             hark_mpi_group_release(r);
-            hark_mpi_context_free((uint16_t)context);
+            hark_mpi_context_free((uint32_t)context);
             PMPI_Comm_free(&own);
         } else {
-            struct comm *d = hark_mpi_comm_make(g, r, (uint16_t)context);
+            struct comm *d = hark_mpi_comm_make(g, r, (uint32_t)context);
             if (r) d->local = COMM(own);
             hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
             *newcomm = HANDLE(MPI_Comm, d);
@@ -244,7 +244,7 @@ int PMPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *ne
         NEED(c, rank_in(c, g, i) != MPI_UNDEFINED, MPI_ERR_GROUP, FOREIGN);
     int context = hark_mpi_context_agree_group(c, g, tag);
     if (context < 0) return NO_CONTEXT(c);
-    struct comm *d = hark_mpi_comm_make(hark_mpi_group_again(g), NULL, (uint16_t)context);
+    struct comm *d = hark_mpi_comm_make(hark_mpi_group_again(g), NULL, (uint32_t)context);
     hark_mpi_errhandler_replace(&d->errhandler, c->errhandler);
     *newcomm = HANDLE(MPI_Comm, d);
     return MPI_SUCCESS;

@@ -2,50 +2,53 @@
  * the processes of a communicator agree on a free one. */
 #include "comm.h"
 
-/* The first half of them all processes of a communicator agree on. Of the others each belongs to
- * one process of the job, which may name it without asking anyone: MPI_Comm_idup. */
-enum { AGREED = CONTEXTS / 2, WORDS = AGREED / 64 };
-static uint64_t used[CONTEXTS / 64]; /* a bit for each context of this process */
+/* On those below CONTEXTS all processes of a communicator agree. Of the others each belongs to one
+ * process of the job, which may name it without asking anyone: MPI_Comm_idup. It names each once,
+ * for nothing tells it when the last process has freed the communicator that had it, which would
+ * take messages of the next one until then. */
+enum { WORDS = CONTEXTS / 64 };
+static uint64_t used[WORDS]; /* a bit for each context of this process below CONTEXTS */
 /* Of those, the ones of communicators that requests kept after MPI_Comm_free. When such a request
  * is done depends on timing, and which contexts are free must not: it is in messages. So these come
  * back only when there are no others. */
-static uint64_t late[CONTEXTS / 64];
-static int last_turn; /* whose turn it was of this process's own: hark_mpi_context_own() */
+static uint64_t late[WORDS];
+static uint32_t named; /* how many of its own this process has named: hark_mpi_context_own() */
 
-void hark_mpi_context_mark(uint16_t context, bool is_used)
+void hark_mpi_context_mark(uint32_t context, bool is_used)
 {
+    if (context >= CONTEXTS) return;
     uint64_t bit = UINT64_C(1) << context % 64;
     if (is_used) used[context / 64] |= bit;
     else used[context / 64] &= ~bit;
 }
 
-void hark_mpi_context_free(uint16_t context)
+void hark_mpi_context_free(uint32_t context)
 {
     hark_mpi_context_mark(context, false);
 }
 
-void hark_mpi_context_free_late(uint16_t context)
+void hark_mpi_context_free_late(uint32_t context)
 {
-    late[context / 64] |= UINT64_C(1) << context % 64;
+    if (context < CONTEXTS) late[context / 64] |= UINT64_C(1) << context % 64;
 }
 
 void hark_mpi_contexts_put(void (*put)(const void *from, size_t length))
 {
     put(used, sizeof used);
     put(late, sizeof late);
-    put(&last_turn, sizeof last_turn);
+    put(&named, sizeof named);
 }
 
 void hark_mpi_contexts_get(void (*get)(void *to, size_t length))
 {
     get(used, sizeof used);
     get(late, sizeof late);
-    get(&last_turn, sizeof last_turn);
+    get(&named, sizeof named);
 }
 
 static void free_late_ones(void)
 {
-    for (int i = 0; i < CONTEXTS / 64; i++) used[i] &= ~late[i], late[i] = 0;
+    for (int i = 0; i < WORDS; i++) used[i] &= ~late[i], late[i] = 0;
 }
 
 static int lowest_free(const uint64_t word[WORDS])
@@ -56,27 +59,12 @@ static int lowest_free(const uint64_t word[WORDS])
     return -1;
 }
 
-static bool is_free(int context)
-{
-    return !(used[context / 64] >> context % 64 & 1);
-}
-
-/* The first few take turns, for another process may not have freed the communicator yet that had
- * one; more would be of no use, for a protocol keeps an account of each context that two processes
- * ever use. */
 int hark_mpi_context_own(void)
 {
-    enum { TURNS = 8 };
-    int first = AGREED + hark_rank(), step = hark_size();
-    for (int n = 0; n < TURNS; n++) {
-        last_turn = (last_turn + 1) % TURNS;
-        int context = first + last_turn * step;
-        if (context < CONTEXTS && is_free(context))
-            return hark_mpi_context_mark((uint16_t)context, true), context;
-    }
-    for (int context = first; context < CONTEXTS; context += step)
-        if (is_free(context)) return hark_mpi_context_mark((uint16_t)context, true), context;
-    return -1;
+    const int64_t context = CONTEXTS + hark_rank() + (int64_t)named * hark_size();
+    if (context >= CONTEXT_LIMIT) return -1;
+    named++;
+    return (int)context;
 }
 
 /* Who agrees, in this order, and how they talk. */
@@ -121,7 +109,7 @@ static int unite(const struct members *m, uint64_t word[WORDS])
 static int agree_once(const struct members *m)
 {
     uint64_t word[WORDS];
-    memcpy(word, used, sizeof(uint64_t[WORDS]));
+    memcpy(word, used, sizeof used);
     if (m->g->size > 1 && unite(m, word) < 0) return -1;
     return lowest_free(word);
 }
@@ -134,7 +122,7 @@ static int agree(const struct members *m)
         free_late_ones();
         context = agree_once(m);
     }
-    if (context >= 0) hark_mpi_context_mark((uint16_t)context, true);
+    if (context >= 0) hark_mpi_context_mark((uint32_t)context, true);
     return context;
 }
 
@@ -166,7 +154,7 @@ int hark_mpi_context_agree_between(
     struct comm *local, int leader, MPI_Comm peer, int other, int tag)
 {
     uint64_t word[WORDS], theirs[WORDS] = {0};
-    memcpy(word, used, sizeof(uint64_t[WORDS]));
+    memcpy(word, used, sizeof used);
     struct members m = {local, local->group, local->rank, OF_COLLECTIVES, hark_mpi_coll_tag(local)};
     if (unite(&m, word) < 0) return -1;
     if (local->rank == leader)
@@ -175,6 +163,6 @@ int hark_mpi_context_agree_between(
     if (PMPI_Bcast(theirs, sizeof theirs, MPI_BYTE, leader, HANDLE(MPI_Comm, local))) return -1;
     for (int i = 0; i < WORDS; i++) word[i] |= theirs[i];
     int context = lowest_free(word);
-    if (context >= 0) hark_mpi_context_mark((uint16_t)context, true);
+    if (context >= 0) hark_mpi_context_mark((uint32_t)context, true);
     return context;
 }

@@ -180,7 +180,7 @@ static struct file *make(struct comm *c, const char *name, int mode)
     int context = hark_mpi_context_agree(c);
     if (context < 0) hark_mpi_fatal(1, "MPI_File_open: there is no context for one more file");
     c->group->o.references++;
-    f->comm = hark_mpi_comm_make(c->group, NULL, (uint16_t)context);
+    f->comm = hark_mpi_comm_make(c->group, NULL, (uint32_t)context);
     return f;
 }
 

@@ -105,7 +105,7 @@ static void get_comm(struct comm *c)
 {
     int64_t of[7];
     hark_mpi_get(of, sizeof of);
-    c->context = (uint16_t)of[0];
+    c->context = (uint32_t)of[0];
     c->calls = (uint32_t)of[1];
     c->channels = (uint32_t)of[2];
     c->outlives = of[3];

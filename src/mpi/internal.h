@@ -54,10 +54,17 @@ struct group {
     int *local;       /* the reverse: for each rank of the job, or MPI_UNDEFINED; made when asked */
 };
 
-/* 16 bits of a frame's header are its context. A communicator has four: of messages, of collective
- * calls, of the acknowledgements of synchronous sends, of one-sided calls. The first four contexts
- * are those of app.h. */
-enum { CONTEXTS = 1 << 14, CONTEXT_APP = 0, CONTEXT_WORLD = 1, CONTEXT_SELF = 2 };
+/* A communicator has a context, and four of a message: of messages, of collective calls, of the
+ * acknowledgements of synchronous sends, of one-sided calls. The first four of a message are those
+ * of app.h. On those below CONTEXTS processes agree; the others, below CONTEXT_LIMIT, are named by
+ * one process (context.c), and four times this fits in the 32 bits that a message has for it. */
+enum {
+    CONTEXTS = 1 << 13,
+    CONTEXT_LIMIT = 1 << 30,
+    CONTEXT_APP = 0,
+    CONTEXT_WORLD = 1,
+    CONTEXT_SELF = 2
+};
 enum { OF_MESSAGES = 0, OF_COLLECTIVES = 1, OF_ACKNOWLEDGEMENTS = 2, OF_WINDOWS = 3 };
 /* The bit above marks synchronous messages (HARK_APP_MARK). */
 enum { TAG_LIMIT = HARK_APP_MARK - 1 };
@@ -75,7 +82,7 @@ struct comm {
     struct group *group;  /* of this process */
     struct group *remote; /* an intercommunicator: the others; else NULL */
     int rank, size;       /* in group */
-    uint16_t context;     /* below CONTEXTS; a frame has four times this, and what it is of */
+    uint32_t context;     /* a message has four times this, and what it is of */
     bool outlives;        /* freed by the program while requests of it were not done */
     uint32_t calls;       /* collective calls made: the tag of the next */
     uint32_t channels;    /* partitioned sends made: partitioned.c */
@@ -306,13 +313,13 @@ static inline struct group *hark_mpi_peers(const struct comm *c)
 {
     return c->remote ? c->remote : c->group;
 }
-static inline uint16_t hark_mpi_context(const struct comm *c, int of)
+static inline uint32_t hark_mpi_context(const struct comm *c, int of)
 {
-    return (uint16_t)(c->context * 4 + of);
+    return c->context * 4 + (uint32_t)of;
 }
 /* A communicator with this context. It takes over one reference to `group`, and one to `remote`,
  * which may be NULL. */
-struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint16_t context);
+struct comm *hark_mpi_comm_make(struct group *group, struct group *remote, uint32_t context);
 void hark_mpi_comm_release(struct comm *c);
 void hark_mpi_errhandler_release(struct errhandler *e);
 struct errhandler *hark_mpi_errhandler_again(struct errhandler *e); /* one reference more */
@@ -342,7 +349,7 @@ const char *hark_mpi_thread_level_name(int level);
 int hark_mpi_context_agree(struct comm *c);
 /* The same among the processes of `g` alone, by messages with `tag` on c. */
 int hark_mpi_context_agree_group(struct comm *c, struct group *g, int tag);
-void hark_mpi_context_free(uint16_t context);
+void hark_mpi_context_free(uint32_t context);
 
 /* ---- attributes, error handlers, info: attribute.c, errhandler.c, info.c -----------------------
  */
@@ -553,7 +560,7 @@ int hark_mpi_op_valid(struct comm *c, const struct op *op, const struct type *t,
  */
 
 /* A request of one-sided communication was taken in this context. */
-void hark_mpi_window_taken(uint16_t context);
+void hark_mpi_window_taken(uint32_t context);
 /* MPI_Finalize: windows that the program has not freed listen no more. */
 void hark_mpi_windows_close(void);
 /* For checkpoints: between epochs they may have one. */

@@ -54,7 +54,7 @@ static int send_bytes(
     struct comm *c, const void *data, size_t length, int peer, int of, int tag, uint32_t *left)
 {
     const int to = hark_mpi_group_world_rank(hark_mpi_peers(c), peer);
-    const uint16_t ctx = hark_mpi_context(c, of);
+    const uint32_t ctx = hark_mpi_context(c, of);
     return left ? hark_app_start(data, length, to, ctx, tag, left)
                 : hark_app_send(data, length, to, ctx, tag);
 }
@@ -99,7 +99,7 @@ int hark_mpi_send_start(struct comm *c, const void *data, size_t count, const st
         c, data, count, t, peer, OF_MESSAGES, tag | (synchronous ? HARK_APP_MARK : 0), left);
 }
 
-static void acknowledge(int from, uint16_t ctx, int tag)
+static void acknowledge(int from, uint32_t ctx, int tag)
 {
     int status = hark_app_send(NULL, 0, from, ctx, tag & TAG_LIMIT);
     if (status < 0) hark_mpi_fatal(1, "an acknowledgement: %s", hark_app_error(status));
@@ -112,7 +112,7 @@ void hark_mpi_acknowledge(void)
     for (unsigned i = 0; i < hark_app.taken_count; i++) {
         struct taken t = hark_app.taken[i];
         if (t.ctx % 4 == OF_WINDOWS) hark_mpi_window_taken(t.ctx);
-        else acknowledge(t.from, (uint16_t)(t.ctx + OF_ACKNOWLEDGEMENTS), t.tag);
+        else acknowledge(t.from, t.ctx + OF_ACKNOWLEDGEMENTS, t.tag);
     }
     hark_app.taken_count = 0;
 }

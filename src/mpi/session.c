@@ -222,7 +222,7 @@ static struct comm *comm_of(struct group *g, int tag, const char *call, int *cod
     *code = MPI_SUCCESS;
     if (context >= 0) {
         g->o.references++;
-        return hark_mpi_comm_make(g, NULL, (uint16_t)context);
+        return hark_mpi_comm_make(g, NULL, (uint32_t)context);
     }
     *code = hark_mpi_error(NULL, MPI_ERR_OTHER, call, "there is no context for one more");
     return NULL;

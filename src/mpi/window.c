@@ -59,7 +59,7 @@ static struct window *make(struct comm *c, int flavor, const struct info *info)
     if (context < 0) return NULL;
     struct window *w = hark_mpi_new(KIND_WINDOW, sizeof *w);
     c->group->o.references++;
-    w->comm = hark_mpi_comm_make(c->group, NULL, (uint16_t)context);
+    w->comm = hark_mpi_comm_make(c->group, NULL, (uint32_t)context);
     w->h.errhandler = hark_mpi_errhandler_again(ERRHANDLER(MPI_ERRORS_ARE_FATAL));
     w->h.info = info ? hark_mpi_info_copy(info) : NULL;
     w->flavor = flavor;

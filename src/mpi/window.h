@@ -175,7 +175,7 @@ int hark_mpi_lane_flush(struct window *w, int target, uint32_t flags, const char
 void hark_mpi_window_listen(struct window *w);
 void hark_mpi_window_deaf(struct window *w);
 /* A request has been taken in this context: serves it, or keeps it. */
-void hark_mpi_window_taken(uint16_t context);
+void hark_mpi_window_taken(uint32_t context);
 /* A process asks itself: without a message, for what it does then depends on no time either. */
 void hark_mpi_window_ask_self(struct window *w, const uint8_t *bytes, size_t length);
 /* Serves a request that has arrived, if there is one: for loops that wait for memory to change. */

@@ -297,7 +297,7 @@ static void arrive(struct window *w, int from, uint8_t *bytes, size_t length)
     hark_mpi_window_serve(w);
 }
 
-void hark_mpi_window_taken(uint16_t context)
+void hark_mpi_window_taken(uint32_t context)
 {
     struct window *w = hark_mpi_windows;
     while (w && hark_mpi_context(w->comm, OF_WINDOWS) != context) w = w->next;

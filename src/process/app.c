@@ -213,7 +213,7 @@ static void restart(void)
 
 /* Has it messages that the application sends? Of the MPI library's contexts it is one in four: that
  * of a communicator's messages. */
-static bool of_the_application(uint16_t ctx)
+static bool of_the_application(uint32_t ctx)
 {
     return ctx == CTX_POINT || (ctx >= HARK_APP_CONTEXTS && ctx % 4 == 0);
 }
@@ -383,7 +383,7 @@ static inline void count_traffic(int to, size_t length)
 }
 
 /* HARK_A_OK; 1: it was sent long ago; or why it cannot be sent. */
-static inline int may_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+static inline int may_send(const void *data, size_t length, int to, uint32_t ctx, int tag)
 {
     if (!hark_app_ready()) return HARK_A_EINIT;
     if (to < 0 || to >= (int)P.setup.ranks) return HARK_A_ERANK;
@@ -393,7 +393,7 @@ static inline int may_send(const void *data, size_t length, int to, uint16_t ctx
 }
 
 static inline int note_sent(
-    int status, const void *data, size_t length, int to, uint16_t ctx, int tag)
+    int status, const void *data, size_t length, int to, uint32_t ctx, int tag)
 {
     check_sent(status);
     count_traffic(to, length);
@@ -402,7 +402,7 @@ static inline int note_sent(
     return HARK_A_OK;
 }
 
-int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+int hark_app_send(const void *data, size_t length, int to, uint32_t ctx, int tag)
 {
     int status = may_send(data, length, to, ctx, tag);
     if (__builtin_expect(status != HARK_A_OK, 0)) return status < 0 ? status : HARK_A_OK;
@@ -411,7 +411,7 @@ int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag
     return note_sent(status, data, length, to, ctx, tag);
 }
 
-int hark_app_start(const void *data, size_t length, int to, uint16_t ctx, int tag, uint32_t *left)
+int hark_app_start(const void *data, size_t length, int to, uint32_t ctx, int tag, uint32_t *left)
 {
     int status = may_send(data, length, to, ctx, tag);
     *left = 0;

@@ -27,21 +27,21 @@ enum { HARK_APP_COMBINES = 1 << 24 };
 enum { HARK_APP_OWN = INT_MIN };
 
 /* A protocol remembers each channel, a pair and a number of 16 bits, for ever. So contexts from
- * HARK_APP_CONTEXTS on, of which a program may make thousands, share four channels, by what they
+ * HARK_APP_CONTEXTS on, of which a program may make millions, share four channels, by what they
  * are of; the tag of a message says in its upper half for which communicator it is. */
-static inline uint16_t hark_app_channel(uint16_t ctx)
+static inline uint16_t hark_app_channel(uint32_t ctx)
 {
-    return ctx < HARK_APP_CONTEXTS ? ctx : (uint16_t)(HARK_APP_CONTEXTS + (ctx & 3));
+    return (uint16_t)(ctx < HARK_APP_CONTEXTS ? ctx : HARK_APP_CONTEXTS + (ctx & 3));
 }
-static inline int64_t hark_app_wire_tag(uint16_t ctx, int tag)
+static inline int64_t hark_app_wire_tag(uint32_t ctx, int tag)
 {
     return ctx < HARK_APP_CONTEXTS ? tag : (int64_t)(ctx >> 2) << 32 | (uint32_t)tag;
 }
 /* The reverse. */
-static inline uint16_t hark_app_context(uint16_t channel, int64_t wire_tag)
+static inline uint32_t hark_app_context(uint16_t channel, int64_t wire_tag)
 {
     if (channel < HARK_APP_CONTEXTS) return channel;
-    return (uint16_t)((wire_tag >> 32) << 2 | (channel & 3));
+    return (uint32_t)(wire_tag >> 32) << 2 | (channel & 3);
 }
 
 struct hark_request {                     /* a posted receive, or a send */
@@ -50,7 +50,7 @@ struct hark_request {                     /* a posted receive, or a send */
     size_t room;
     int from, tag;
     int mask; /* of the tag, the bits that are compared: 0 for any */
-    uint16_t ctx;
+    uint32_t ctx;
     bool done;
     bool reserved; /* the transport is writing a payload into data */
     /* While it is posted: an untaken message whose payload lies in data, for it came directly; or
@@ -109,21 +109,21 @@ struct app {
     struct match_index *index;         /* of them, once that was far; else NULL */
     struct seen { /* what looks have seen since the last delivery or checkpoint call: see match.c */
         int from, tag;
-        uint16_t ctx;
+        uint32_t ctx;
         const struct hark_message *message;
     } seen[APP_SEEN];
     unsigned looks; /* that saw something since then; the last APP_SEEN are kept */
     struct { /* of a look: all that fit, up to this message, have posted receives. NULL: nothing
                 known */
         int from, tag;
-        uint16_t ctx;
+        uint32_t ctx;
         uint64_t deliveries; /* when it was so */
         const struct hark_message *last;
     } claimed;
     unsigned marked; /* messages with HARK_APP_MARK among those not matched */
     struct taken {
         int from, tag;
-        uint16_t ctx;
+        uint32_t ctx;
     } * taken; /* of marked messages: to be acknowledged */
     unsigned taken_count, taken_room;
     /* An interface above this one has a section of its own in images: it says whether it can have a
@@ -151,21 +151,21 @@ static inline bool hark_app_ready(void)
     return __builtin_expect(hark_app.ready, 1) || hark_app_unready();
 }
 
-int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag);
+int hark_app_send(const void *data, size_t length, int to, uint32_t ctx, int tag);
 /* As hark_app_send, but returns with *left not 0 if the message still needs its memory: until
  * hark_app_sent(left). */
-int hark_app_start(const void *data, size_t length, int to, uint16_t ctx, int tag, uint32_t *left);
+int hark_app_start(const void *data, size_t length, int to, uint32_t ctx, int tag, uint32_t *left);
 void hark_app_sent(uint32_t *left);
 /* To the group of that context: what rank 0 multicasts, or what this process contributes to a
  * reduction. */
 int hark_app_group(const void *data, size_t length, uint16_t ctx, int tag);
-int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info);
+int hark_app_recv(void *data, size_t room, int from, uint32_t ctx, int tag, struct hark_info *info);
 
 /* ---- receives and looks, for an interface that has requests of its own: match.c ---------------
  * Their arguments are valid. */
 
 /* What a tag of the interface looks for. */
-static inline int hark_app_mask(int tag, uint16_t ctx)
+static inline int hark_app_mask(int tag, uint32_t ctx)
 {
     if (tag == HARK_ANY_TAG) return 0;
     return ctx < HARK_APP_CONTEXTS ? ~0 : ~HARK_APP_MARK;
@@ -184,7 +184,7 @@ bool hark_app_serve(void);
  * has come. */
 bool hark_app_missed(void);
 /* The first message that such a receive would take. */
-bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info);
+bool hark_app_look(int from, uint32_t ctx, int tag, struct hark_info *info);
 
 /* hark_finalize(), which the application knows as `call`. */
 int hark_app_end(const char *call);

@@ -7,7 +7,7 @@
 
 #define P hark_process
 
-static struct hark_request sought(int from, uint16_t ctx, int tag)
+static struct hark_request sought(int from, uint32_t ctx, int tag)
 {
     int mask = hark_app_mask(tag, ctx);
     return (struct hark_request){.from = from, .ctx = ctx, .tag = tag, .mask = mask};
@@ -52,7 +52,7 @@ static bool is_left(const struct hark_message *m)
 /* What the same look has seen: that it sees until something is taken, for what comes meanwhile is
  * behind it. That is no new choice, so a program that waits by looking for several messages in turn
  * has nothing more recorded. NULL: it has not looked, or not lately. */
-static const struct hark_message *seen_before(int from, uint16_t ctx, int tag)
+static const struct hark_message *seen_before(int from, uint32_t ctx, int tag)
 {
     for (unsigned i = 0; i < hark_app.looks && i < APP_SEEN; i++) {
         const struct seen *s = &hark_app.seen[i];
@@ -113,7 +113,7 @@ static void passed(const struct hark_request *r, const struct hark_message *m)
 }
 
 /* The first message that a receive posted now would take: it is seen. NULL: there is none. */
-static const struct hark_message *see(int from, uint16_t ctx, int tag)
+static const struct hark_message *see(int from, uint32_t ctx, int tag)
 {
     struct hark_request r = sought(from, ctx, tag);
     struct hark_message *put_off = NULL;
@@ -133,7 +133,7 @@ static const struct hark_message *see(int from, uint16_t ctx, int tag)
     return NULL;
 }
 
-bool hark_app_look(int from, uint16_t ctx, int tag, struct hark_info *info)
+bool hark_app_look(int from, uint32_t ctx, int tag, struct hark_info *info)
 {
     if (hark_prologue.replaying) return hark_prologue_look(info);
     const struct hark_message *m = seen_before(from, ctx, tag);

@@ -184,7 +184,7 @@ static inline bool has_its_message(void)
 
 /* A receive that is posted, and that nobody waits for yet, whose message this will be in all
  * likelihood: it names source and tag, and no other message fits it. */
-static struct hark_request *posted_for(uint32_t from, uint16_t ctx, int32_t tag, uint64_t length)
+static struct hark_request *posted_for(uint32_t from, uint32_t ctx, int32_t tag, uint64_t length)
 {
     if (hark_app.many || hark_prologue.replaying) return NULL;
     /* The sender of a payload that is being written for the awaited receive may die; then that
@@ -203,7 +203,7 @@ static struct hark_request *posted_for(uint32_t from, uint16_t ctx, int32_t tag,
 void *hark_app_place(
     void *self, uint32_t from, uint16_t channel, int64_t wire_tag, uint64_t length, bool at_once)
 {
-    const uint16_t ctx = hark_app_context(channel, wire_tag);
+    const uint32_t ctx = hark_app_context(channel, wire_tag);
     const int32_t tag = (int32_t)wire_tag;
     struct hark_request *r = hark_app.waiting;
     (void)self;
@@ -319,7 +319,7 @@ static inline bool may_await(const struct hark_request *r)
 
 /* The messages that a receive fits; marked ones are to be acknowledged, and go the other way. */
 static inline struct hark_awaited awaited_by(
-    void *data, size_t room, int from, uint16_t ctx, int32_t tag, int32_t mask)
+    void *data, size_t room, int from, uint32_t ctx, int32_t tag, int32_t mask)
 {
     const bool wide = ctx >= HARK_APP_CONTEXTS;
     const int64_t high = wide ? (int64_t)((uint64_t)UINT32_MAX << 32) : 0;
@@ -331,7 +331,7 @@ static inline struct hark_awaited awaited_by(
         .room = room};
 }
 
-HARK_COLD void record_awaited(const struct hark_awaited *a, uint16_t ctx)
+HARK_COLD void record_awaited(const struct hark_awaited *a, uint32_t ctx)
 {
     const struct hark_message m = {.from = a->source,
         .tag = a->tag,
@@ -342,7 +342,7 @@ HARK_COLD void record_awaited(const struct hark_awaited *a, uint16_t ctx)
 }
 
 /* The driver has delivered into *a. */
-static inline struct hark_info take_awaited(const struct hark_awaited *a, uint16_t ctx)
+static inline struct hark_info take_awaited(const struct hark_awaited *a, uint32_t ctx)
 {
     if (__builtin_expect(hark_prologue.recording, 0)) record_awaited(a, ctx);
     delivered();
@@ -432,7 +432,7 @@ bool hark_app_serve(void)
     return any;
 }
 
-int hark_app_recv(void *data, size_t room, int from, uint16_t ctx, int tag, struct hark_info *info)
+int hark_app_recv(void *data, size_t room, int from, uint32_t ctx, int tag, struct hark_info *info)
 {
     enum {
         AT_ONCE = 4096

@@ -73,7 +73,7 @@ void hark_prologue_delivered(const struct hark_message *m)
         m->payload);
 }
 
-void hark_prologue_seen(const struct hark_info *info, uint16_t ctx)
+void hark_prologue_seen(const struct hark_info *info, uint32_t ctx)
 {
     record((struct event){SEEN, (uint32_t)info->source, info->tag, ctx, info->length}, NULL);
 }
@@ -132,8 +132,8 @@ bool hark_prologue_next(struct hark_message *m)
     struct event e;
     if (!event_at_hand(&e) || e.kind != DELIVERED) return false;
     *m = (struct hark_message){.from = e.from,
-        .tag = hark_app_wire_tag((uint16_t)e.ctx, e.tag),
-        .ctx = hark_app_channel((uint16_t)e.ctx),
+        .tag = hark_app_wire_tag(e.ctx, e.tag),
+        .ctx = hark_app_channel(e.ctx),
         .length = e.length,
         .payload = Q.bytes + Q.next + sizeof e};
     return true;

@@ -41,7 +41,7 @@ void hark_prologue_forget(void);
 /* While recording: a message is delivered; a look has seen one; a test or a look has found nothing.
  */
 void hark_prologue_delivered(const struct hark_message *m);
-void hark_prologue_seen(const struct hark_info *info, uint16_t ctx);
+void hark_prologue_seen(const struct hark_info *info, uint32_t ctx);
 void hark_prologue_missed(void);
 
 /* While replaying: the next is a delivery, which *m then describes; its payload is valid until the

@@ -15,7 +15,7 @@ enum class { EXACT, ANY_TAG, ANY_SOURCE, ANY, CLASSES };
 struct key {
     int from; /* HARK_ANY_SOURCE: any */
     int tag;  /* HARK_ANY_TAG: any; without HARK_APP_MARK */
-    uint16_t ctx;
+    uint32_t ctx;
 };
 
 struct node { /* a message, as its owner */
@@ -62,7 +62,7 @@ static void *memory(size_t bytes)
 /* ---- entries ----------------------------------------------------------------------------------
  */
 
-static struct key key_of(enum class c, uint32_t from, uint16_t ctx, int32_t tag)
+static struct key key_of(enum class c, uint32_t from, uint32_t ctx, int32_t tag)
 {
     return (struct key){.from = c == ANY_SOURCE || c == ANY ? HARK_ANY_SOURCE : (int)from,
         .tag = c == ANY_TAG || c == ANY ? HARK_ANY_TAG : tag & hark_app_mask(0, ctx),
@@ -82,7 +82,7 @@ static struct key key_of_request(const struct hark_request *r)
 static struct entry **slot_of(const struct match_index *x, const struct key *k)
 {
     uint64_t hash = (uint64_t)(uint32_t)k->from << 32 | (uint32_t)k->tag;
-    hash = (hash ^ (uint64_t)k->ctx << 48) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ (uint64_t)k->ctx << 48 ^ k->ctx >> 16) * 0x9e3779b97f4a7c15u;
     return &x->slot[(hash ^ hash >> 32) & (x->slots - 1)];
 }
 
@@ -416,7 +416,7 @@ static void walked(uint64_t steps)
 }
 
 static struct hark_request *walk_to_claimant(
-    struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
+    struct hark_request *r, uint32_t from, uint32_t ctx, int32_t tag)
 {
     struct hark_request *q = hark_app.posted;
     uint64_t steps = 0;
@@ -426,7 +426,7 @@ static struct hark_request *walk_to_claimant(
 }
 
 struct hark_request *hark_queue_long_claimant(
-    struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag, const struct hark_message *m)
+    struct hark_request *r, uint32_t from, uint32_t ctx, int32_t tag, const struct hark_message *m)
 {
     if (hark_app.index == NULL) return walk_to_claimant(r, from, ctx, tag);
     const struct node *n = m ? m->owner : NULL;

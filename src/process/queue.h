@@ -15,13 +15,13 @@
 #define HARK_QUEUE_SHORT 64
 #endif
 
-static inline uint16_t hark_queue_context(const struct hark_message *m)
+static inline uint32_t hark_queue_context(const struct hark_message *m)
 {
     return hark_app_context(m->ctx, m->tag);
 }
 
 static inline bool hark_queue_fits(
-    const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
+    const struct hark_request *r, uint32_t from, uint32_t ctx, int32_t tag)
 {
     return r->ctx == ctx && (r->from == HARK_ANY_SOURCE || r->from == (int)from) &&
            ((tag ^ r->tag) & r->mask) == 0;
@@ -46,7 +46,7 @@ void hark_queue_unpost_among(struct hark_request *r);
 void hark_queue_long_add(struct hark_message *m);
 void hark_queue_long_remove(struct hark_message *m);
 struct hark_request *hark_queue_long_claimant(
-    struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag, const struct hark_message *m);
+    struct hark_request *r, uint32_t from, uint32_t ctx, int32_t tag, const struct hark_message *m);
 struct hark_message *hark_queue_long_first(const struct hark_request *r);
 struct hark_message *hark_queue_long_next(
     const struct hark_request *r, const struct hark_message *m);
@@ -119,7 +119,7 @@ void hark_queue_move(struct hark_message *m, struct hark_message *place);
  * may be NULL: one that is not posted. One into whose memory the transport writes can take no
  * other message. `m` is the message if it is in the queue, else NULL. */
 static inline struct hark_request *hark_queue_claimant_of(
-    struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag, const struct hark_message *m)
+    struct hark_request *r, uint32_t from, uint32_t ctx, int32_t tag, const struct hark_message *m)
 {
     if (hark_app.posted == r) return r;
     if (hark_app.many) return hark_queue_long_claimant(r, from, ctx, tag, m);

@@ -49,9 +49,9 @@ enum hark_recording_status {
 struct hark_recorder;
 
 /* The channel of a context: src/process/app_state.h. */
-static inline uint16_t hark_recording_channel(uint16_t ctx)
+static inline uint16_t hark_recording_channel(uint32_t ctx)
 {
-    return ctx < 4 ? ctx : (uint16_t)(4 + (ctx & 3));
+    return (uint16_t)(ctx < 4 ? ctx : 4 + (ctx & 3));
 }
 
 /* The part of a process: of the directory of the job, and its rank. */
@@ -60,9 +60,9 @@ static inline uint16_t hark_recording_channel(uint16_t ctx)
 /* Makes the file. NULL: errno says why not. */
 struct hark_recorder *hark_recorder_open(const char *path);
 /* `payload` is read before it returns. */
-void hark_recorder_sent(struct hark_recorder *r, uint32_t to, uint16_t ctx, int32_t tag,
+void hark_recorder_sent(struct hark_recorder *r, uint32_t to, uint32_t ctx, int32_t tag,
     const void *payload, uint64_t length);
-void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint16_t ctx, uint64_t number);
+void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint32_t ctx, uint64_t number);
 /* Writes the end, closes and frees. 0, or the errno of the first write that failed: the part is not
  * complete then. */
 int hark_recorder_close(struct hark_recorder *r);
@@ -91,7 +91,7 @@ struct hark_recording {
 struct hark_recording_entry {
     enum { HARK_RECORDED_SEND = 1, HARK_RECORDED_DELIVERY, HARK_RECORDED_END } kind;
     uint32_t peer;
-    uint16_t ctx;
+    uint32_t ctx;
     int32_t tag;             /* of a send, as are */
     uint64_t length, digest; /* these two */
     uint64_t number;         /* of a delivery */

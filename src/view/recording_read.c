@@ -31,9 +31,9 @@ static bool get(struct hark_recording_cursor *c, uint64_t most, uint64_t *value)
 static bool get_channel(struct hark_recording_cursor *c, struct hark_recording_entry *e)
 {
     uint64_t peer, ctx;
-    if (!get(c, UINT32_MAX, &peer) || !get(c, UINT16_MAX, &ctx)) return false;
+    if (!get(c, UINT32_MAX, &peer) || !get(c, UINT32_MAX, &ctx)) return false;
     e->peer = (uint32_t)peer;
-    e->ctx = (uint16_t)ctx;
+    e->ctx = (uint32_t)ctx;
     return true;
 }
 

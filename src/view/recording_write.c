@@ -68,7 +68,7 @@ static uint8_t *put(uint8_t *at, uint64_t value)
     return at;
 }
 
-void hark_recorder_sent(struct hark_recorder *r, uint32_t to, uint16_t ctx, int32_t tag,
+void hark_recorder_sent(struct hark_recorder *r, uint32_t to, uint32_t ctx, int32_t tag,
     const void *payload, uint64_t length)
 {
     uint8_t *at = put(room(r), HARK_RECORDED_SEND);
@@ -77,7 +77,7 @@ void hark_recorder_sent(struct hark_recorder *r, uint32_t to, uint16_t ctx, int3
     r->used = (size_t)(at + 8 - r->buffer);
 }
 
-void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint16_t ctx, uint64_t number)
+void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint32_t ctx, uint64_t number)
 {
     uint8_t *at = put(room(r), HARK_RECORDED_DELIVERY);
     r->used = (size_t)(put(put(put(at, from), ctx), number) - r->buffer);

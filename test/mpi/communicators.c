@@ -47,6 +47,30 @@ static void test_later(void)
     MPI_Comm_free(&part);
 }
 
+/* A process has a duplicate long after the one that named its context has freed it, and made many
+ * others: it takes no message of these, though the last process sends on them first. */
+static void test_slow(void)
+{
+    enum { COUNT = 40, EACH = 8 };
+    MPI_Comm d[COUNT];
+    MPI_Request request;
+    int got = -1, last = size - 1;
+    if (size < 3) return;
+    for (int i = 0; i < COUNT; i++) {
+        MPI_Comm_idup(MPI_COMM_WORLD, &d[i], &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (rank == 1 && i % EACH == 0) {
+            MPI_Recv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 3, d[i], MPI_STATUS_IGNORE);
+            CHECK(got == i, "a message of duplicate %d comes on duplicate %d", got, i);
+        }
+        if (rank != last) MPI_Comm_free(&d[i]);
+    }
+    for (int i = COUNT - 1; rank == last && i >= 0; i--) {
+        if (i % EACH == 0) MPI_Send(&i, 1, MPI_INT, 1, 3, d[i]);
+        MPI_Comm_free(&d[i]);
+    }
+}
+
 /* The even ranks and the odd ones. */
 static void test_between(void)
 {
@@ -171,6 +195,7 @@ int main(int argc, char **argv)
 {
     begin(argc, argv);
     test_parent();
+    test_slow();
     for (int round = 0; round < 30; round++) {
         test_later();
         test_between();

@@ -27,7 +27,7 @@ enum way { BORROWED, HELD, PLACED, AT_ONCE, WAYS };
 struct sent {
     uint32_t from;
     int32_t tag;
-    uint16_t ctx;
+    uint32_t ctx;
     uint64_t length;
     enum way way;
     void *place; /* PLACED, and hark_app_place has answered that */
@@ -301,13 +301,13 @@ int hark_driver_look(struct hark_driver *d, const struct hark_message *m)
     return HARK_D_OK;
 }
 
-int hark_app_send(const void *data, size_t length, int to, uint16_t ctx, int tag)
+int hark_app_send(const void *data, size_t length, int to, uint32_t ctx, int tag)
 {
     (void)data, (void)length, (void)to, (void)ctx, (void)tag;
     return HARK_A_OK;
 }
 
-int hark_app_start(const void *data, size_t length, int to, uint16_t ctx, int tag, uint32_t *left)
+int hark_app_start(const void *data, size_t length, int to, uint32_t ctx, int tag, uint32_t *left)
 {
     (void)data, (void)length, (void)to, (void)ctx, (void)tag;
     *left = 0;
@@ -324,7 +324,7 @@ void hark_observe_delivered(const struct hark_message *m)
     (void)m;
 }
 
-void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint16_t ctx, uint64_t number)
+void hark_recorder_delivered(struct hark_recorder *r, uint32_t from, uint32_t ctx, uint64_t number)
 {
     (void)r;
     (void)from;
@@ -676,7 +676,7 @@ static void looks_in_turn_are_recorded_once(void **state)
     drop_untaken();
 }
 
-static void post(struct hark_request *r, int from, int tag, uint16_t ctx)
+static void post(struct hark_request *r, int from, int tag, uint32_t ctx)
 {
     *r = (struct hark_request){
         .from = from, .tag = tag, .ctx = ctx, .mask = hark_app_mask(tag, ctx)};

@@ -22,7 +22,9 @@ void hark_process_fatal(const char *format, ...)
 
 enum { SOURCES = 3, TAGS = 6, MANY = 64 };
 
-static const uint16_t contexts[] = {CTX_POINT, HARK_APP_CONTEXTS, HARK_APP_CONTEXTS + 4};
+/* The last two are alike in their lower 16 bits. */
+static const uint32_t contexts[] = {
+    CTX_POINT, HARK_APP_CONTEXTS, HARK_APP_CONTEXTS + 4, HARK_APP_CONTEXTS + 4 + (1 << 18)};
 
 static struct model {
     struct hark_request *posted[MANY]; /* oldest first, as in the lists */
@@ -38,19 +40,19 @@ static unsigned roll(unsigned most)
     return (unsigned)(model.dice >> 33) % most;
 }
 
-static uint16_t any_context(void)
+static uint32_t any_context(void)
 {
     return contexts[roll(sizeof contexts / sizeof *contexts)];
 }
 
-static int32_t any_tag_of_message(uint16_t ctx)
+static int32_t any_tag_of_message(uint32_t ctx)
 {
     return (int32_t)roll(TAGS) | (ctx >= HARK_APP_CONTEXTS && roll(3) == 0 ? HARK_APP_MARK : 0);
 }
 
 static void receive_by_chance(struct hark_request *r)
 {
-    uint16_t ctx = any_context();
+    uint32_t ctx = any_context();
     int tag = roll(3) ? (int)roll(TAGS) : HARK_ANY_TAG;
     *r = (struct hark_request){.from = roll(3) ? (int)roll(SOURCES) : HARK_ANY_SOURCE,
         .tag = tag,
@@ -62,7 +64,7 @@ static void receive_by_chance(struct hark_request *r)
  */
 
 static struct hark_request *first_claim(
-    const struct hark_request *r, uint32_t from, uint16_t ctx, int32_t tag)
+    const struct hark_request *r, uint32_t from, uint32_t ctx, int32_t tag)
 {
     for (unsigned i = 0; i < model.receives && model.posted[i] != r; i++)
         if (!model.posted[i]->reserved && hark_queue_fits(model.posted[i], from, ctx, tag))
@@ -124,7 +126,7 @@ static void add(void)
     if (model.messages == MANY) return;
     struct hark_message *m = calloc(1, sizeof *m);
     m->from = roll(SOURCES);
-    const uint16_t ctx = any_context();
+    const uint32_t ctx = any_context();
     m->ctx = hark_app_channel(ctx);
     m->tag = hark_app_wire_tag(ctx, any_tag_of_message(ctx));
     hark_queue_add(m);
@@ -187,7 +189,7 @@ static void compare_lists(void)
 
 static void compare_claims(void)
 {
-    uint16_t ctx = any_context();
+    uint32_t ctx = any_context();
     uint32_t from = roll(SOURCES);
     int32_t tag = any_tag_of_message(ctx);
     const struct hark_request *r = model.receives ? model.posted[roll(model.receives)] : NULL;
