@@ -135,9 +135,12 @@ static int first_done(int count, const MPI_Request requests[])
     return count;
 }
 
+/* Freed requests have been tried, once for each call, before the first of the call's own was: what
+ * the call takes for those comes first in a replay too. A miss of theirs recorded in this loop
+ * would be the next that a replay repeats, then nobody would take the message behind it, or wake
+ * this process up once more. */
 static void wait_for_any(int active, const struct request *any, const char *call)
 {
-    hark_mpi_requests_try_forgotten(call);
     hark_app_wait(
         call, active > 1 ? HARK_WAITS_ANY : HARK_WAITS_MESSAGE, &any->receive, (size_t)active);
 }
@@ -155,6 +158,7 @@ int PMPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *stat
         if (status != MPI_STATUS_IGNORE) status_of_none(status);
         return MPI_SUCCESS;
     }
+    hark_mpi_requests_try_forgotten("MPI_Waitany");
     while ((i = first_done(count, requests)) == count) wait_for_any(active, any, "MPI_Waitany");
     *index = i;
     struct comm *c = REQUEST(requests[i])->comm;
@@ -222,6 +226,7 @@ int PMPI_Waitsome(
     if (active < 0) return NOT_VALID(__func__);
     *outcount = MPI_UNDEFINED;
     if (active == 0) return MPI_SUCCESS;
+    hark_mpi_requests_try_forgotten("MPI_Waitsome");
     while ((*outcount = finish_some(
                 count, requests, indices, statuses, &failed, &of, "MPI_Waitsome")) == 0)
         wait_for_any(active, any, "MPI_Waitsome");
