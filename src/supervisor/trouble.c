@@ -1,5 +1,7 @@
 /* trouble.c: a store that fails, for a process or for us; a program that its protocol does not
  * suit. */
+#include <inttypes.h>
+
 #include "internal.h"
 
 #include "hark/registry.h"
@@ -44,10 +46,41 @@ void hark_sup_lost(struct supervisor *s)
     hark_sup_end(s, 1);
 }
 
+/* Processes that were lost at once, if they are more than the copies of a determinant survive; 0:
+ * they are not. Mates that only went back are no loss, so teams are not looked at. */
+static uint32_t lost_more_than_copies(const struct supervisor *s)
+{
+    const struct recovery *r = s->recoveries ? &s->recovery[s->recoveries - 1] : NULL;
+    const uint32_t copies = s->o->core.copies ? s->o->core.copies : 1;
+    uint32_t lost = 0;
+    if (r == NULL || !s->o->protocol->unstable || hark_service_by_cluster(s->o->protocol)) return 0;
+    for (uint32_t i = 0; i < s->o->ranks; i++) lost += r->rolled[i];
+    return lost > copies ? lost : 0;
+}
+
+static void advise_copies(const struct supervisor *s, uint32_t lost)
+{
+    enum { COPIES_MOST = 8 };
+    const uint32_t copies = s->o->core.copies ? s->o->core.copies : 1;
+    char ranks[200];
+    hark_sup_name_ranks(s, s->recovery[s->recoveries - 1].rolled, ranks, sizeof ranks);
+    hark_sup_say("ranks %s were lost at once: %s keeps what each received %" PRIu32
+                 " time%s elsewhere, so it survives the loss of %" PRIu32
+                 "; that may be the reason, not the program",
+        ranks, s->o->protocol->name, copies, copies == 1 ? "" : "s", copies);
+    if (lost < s->o->ranks && lost <= COPIES_MOST)
+        hark_sup_say("for so many losses at once use --copies %" PRIu32, lost);
+    else
+        hark_sup_say("for so many losses at once use --protocol %s: see `hark help protocols`",
+            hark_protocol_for(HARK_FOR_ANY)->name);
+}
+
 void hark_sup_advise_diverged(const struct supervisor *s)
 {
     const struct hark_protocol *p = s->o->protocol;
-    if (p->unstable)
+    const uint32_t lost = lost_more_than_copies(s);
+    if (lost) advise_copies(s, lost);
+    else if (p->unstable)
         hark_sup_say("under %s a process must do the same again when it receives the same in the "
                      "same order: nothing may depend on a clock "
                      "or chance that --journal does not keep, nor on a process number; a program "

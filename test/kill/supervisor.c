@@ -210,6 +210,30 @@ static void a_recovery_that_can_not_end(void **state)
     expect_json(r, "\"diverged\": 1");
 }
 
+/* What is said of a program that diverges when one copy of a determinant is not enough. */
+static void more_losses_than_copies(void **state)
+{
+    struct run *r = *state;
+#define LOSES(count, rank, ...)                                                                    \
+    RUN("run", "-n", count, "--protocol", "scmel", __VA_ARGS__, "--", HARK_FAKE_PROCESS,           \
+        "0:i0:die=9", "0:i1:make=back", rank ":await=back", rank ":i0:die=9",                      \
+        rank ":i1:diverged=it diverged", "finish")
+    LOSES("3", "1", "--copies", "1");
+    assert_int_equal(r->status, 1);
+    run_expect_err(r,
+        "hark: ranks 0-1 were lost at once: scmel keeps what each received 1 time elsewhere, so it "
+        "survives the loss of 1; ");
+    run_expect_err(r, "hark: for so many losses at once use --copies 2\n");
+    assert_null(strstr(r->err, "clock"));
+    LOSES("2", "1", "--copies", "1");
+    run_expect_err(r, "hark: for so many losses at once use --protocol coordinated: ");
+    LOSES("3", "1", "--copies", "2");
+    assert_null(strstr(r->err, "at once"));
+    run_expect_err(r, "nothing may depend on a clock ");
+    LOSES("3", "0", "--copies", "1");
+    run_expect_err(r, "nothing may depend on a clock ");
+}
+
 /* ---- those that go back though they live: rank 2 with rank 3 --------------------------------- */
 
 /* Rank 3 dies (its first incarnation) when rank 2 has come to its word, which is about what it does
@@ -486,10 +510,10 @@ int main(int argc, char **argv)
         TEST(ends_by_itself), TEST(five_times_at_the_same_place), TEST(leaves_the_job),
         TEST(only_the_cluster_goes_back), TEST(figures_of_all), TEST(back_to_a_checkpoint),
         TEST(undone_checkpoints), TEST(two_clusters_and_nested), TEST(the_recovery_process_dies),
-        TEST(a_damaged_image), TEST(a_recovery_that_can_not_end), TEST(killed_on_the_way_back),
-        TEST(can_not_go_back_by_itself), TEST(failures_while_one_does_not_answer),
-        TEST(what_it_does_then_is_void), TEST(signals), TEST(the_supervisor_is_killed),
-        TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
+        TEST(a_damaged_image), TEST(a_recovery_that_can_not_end), TEST(more_losses_than_copies),
+        TEST(killed_on_the_way_back), TEST(can_not_go_back_by_itself),
+        TEST(failures_while_one_does_not_answer), TEST(what_it_does_then_is_void), TEST(signals),
+        TEST(the_supervisor_is_killed), TEST(goes_on_with_a_store), TEST(one_run_at_a_time)};
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
