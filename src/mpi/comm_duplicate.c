@@ -140,6 +140,19 @@ static void await_contexts(struct comm *c, struct comm *d, int from, int tag, MP
     *request = HANDLE(MPI_Request, r);
 }
 
+/* There is no duplicate, and nothing to wait for. A message that names its contexts is not taken.
+ */
+static void give_up(struct comm *d, MPI_Comm *newcomm, MPI_Request *request)
+{
+    struct request *r = REQUEST(*request);
+    hark_mpi_request_wait(r, "MPI_Comm_idup");
+    hark_mpi_request_release(r);
+    (void)hark_mpi_attributes_delete(&d->o, &d->attributes);
+    hark_mpi_comm_release(d);
+    *newcomm = MPI_COMM_NULL;
+    *request = MPI_REQUEST_NULL;
+}
+
 static int duplicate_later(
     struct comm *c, MPI_Comm *newcomm, MPI_Request *request, const char *call)
 {
@@ -154,7 +167,9 @@ static int duplicate_later(
     int code = MPI_SUCCESS;
     if (first == hark_rank()) code = name_contexts(c, d, tag, request);
     else await_contexts(c, d, first, tag, request);
-    return code ? code : take_over(c, d, call);
+    if (code == MPI_SUCCESS) code = take_over(c, d, call);
+    if (code) give_up(d, newcomm, request);
+    return code;
 }
 
 PUBLIC(Comm_idup)

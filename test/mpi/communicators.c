@@ -71,6 +71,33 @@ static void test_slow(void)
     }
 }
 
+static int no_copy(MPI_Comm comm, int keyval, void *extra, void *value, void *to, int *does_copy)
+{
+    (void)comm, (void)keyval, (void)extra, (void)value, (void)to, (void)does_copy;
+    return MPI_ERR_OTHER;
+}
+
+/* An attribute that can not be copied: no duplicate, and none that is complete later. */
+static void test_no_copy(void)
+{
+    MPI_Comm from, d = MPI_COMM_WORLD;
+    MPI_Request request;
+    int keyval;
+    MPI_Comm_dup(MPI_COMM_WORLD, &from);
+    MPI_Comm_set_errhandler(from, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(no_copy, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Comm_set_attr(from, keyval, NULL);
+    CHECK(MPI_Comm_idup(from, &d, &request) != MPI_SUCCESS, "");
+    CHECK(d == MPI_COMM_NULL && request == MPI_REQUEST_NULL, "");
+    MPI_Comm_delete_attr(from, keyval);
+    MPI_Comm_free_keyval(&keyval);
+    MPI_Comm_idup(from, &d, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    around(d, 800);
+    MPI_Comm_free(&d);
+    MPI_Comm_free(&from);
+}
+
 /* The even ranks and the odd ones. */
 static void test_between(void)
 {
@@ -196,6 +223,7 @@ int main(int argc, char **argv)
     begin(argc, argv);
     test_parent();
     test_slow();
+    test_no_copy();
     for (int round = 0; round < 30; round++) {
         test_later();
         test_between();
