@@ -124,7 +124,8 @@ static void note_recovery(struct supervisor *s, const uint8_t *member, bool over
             return;
         }
         r = &s->recovery[s->recoveries++];
-        *r = (struct recovery){.died = s->died, .rolled = rolled};
+        /* Without a death in this run: all processes died with the run before. */
+        *r = (struct recovery){.died = s->died ? s->died : s->started, .rolled = rolled};
     }
     r->announced = hark_sup_now();
     r->restarted = r->over = 0;

@@ -57,6 +57,22 @@ for damage in service 'service/r0/*'; do
   done
 done
 
+# How long a recovery took whose processes had died with the run before: no longer than the run that made it.
+rm -rf st go up.0
+line=(-n 4 --protocol sendet --interval 0 --store st --resume --checkpoint-on USR1 --then-stop -- "$obedient" make=up steps-until=go)
+for round in 1 2; do
+  "$hark" run "${line[@]}" >out 2>err </dev/null & run=$!
+  wait_until is_there up.0
+  kill -USR1 $run; wait $run; is "sendet, stopped behind checkpoint $round" 75 $?
+  rm up.0
+done
+touch go
+: >st/r0/"$(ls st/r0 | sort -n | tail -1)"
+began=$(date +%s%3N)
+expect 0 'back too, by the recovery line$' "${line[@]}"
+took=$(sed -n 's/^hark: recovered in \([0-9]*\)\.[0-9] ms: .*/\1/p' out)
+holds "a recovery that took ${took:-unknown} ms" [ "${took:-unknown}" -le $(($(date +%s%3N) - began)) ]
+
 # A job that fails when it is done: also for a run that resumes it.
 rm -rf st
 for round in 1 2; do
