@@ -432,9 +432,13 @@ bool hark_sup_pass(const struct child *c, int number);
 char *hark_sup_identity(const struct supervisor *s); /* identity.c; NULL: no memory */
 /* afterwards.c */
 void hark_sup_afterwards_begin(struct supervisor *s); /* nothing is known yet */
-/* The store says that the job is done, and now it ends with that status, of its own. */
-void hark_sup_afterwards_failed(struct supervisor *s, int status);
-int hark_sup_afterwards(const struct supervisor *s); /* what an earlier run has said; 0: nothing */
+/* The store is about to say that the job is done; its processes have not ended yet. */
+void hark_sup_afterwards_finishing(struct supervisor *s);
+/* They have ended, of their own: the job's exit status. */
+void hark_sup_afterwards_ended(struct supervisor *s, int status);
+#define HARK_SUP_NOT_ENDED (-1) /* as far as is known */
+/* How those of an earlier run have ended: its exit status, or HARK_SUP_NOT_ENDED. */
+int hark_sup_afterwards(const struct supervisor *s);
 
 /* streams.c */
 int hark_sup_output_open(struct supervisor *s, bool belongs); /* the positions; 0, or the exit

@@ -185,6 +185,14 @@ static int say_finished(const struct supervisor *s)
 {
     const int status = hark_sup_afterwards(s);
     char with[64] = "";
+    if (status == HARK_SUP_NOT_ENDED) {
+        hark_sup_say("store %s: all processes of the job in it had called hark_finalize "
+                     "(MPI_Finalize), and the run ended before they had exited, so what they do "
+                     "after that may not be done, and can not be repeated; look at the results, or "
+                     "run the job again with a new store",
+            s->o->store);
+        return 1;
+    }
     if (status) snprintf(with, sizeof with, ", and ended with status %d after that", status);
     hark_sup_say("store %s: the job in it has finished already%s; there is nothing to do",
         s->o->store, with);

@@ -46,6 +46,7 @@ static void note_end(struct supervisor *s)
 {
     hark_sup_look_for_store(s);
     if (s->signal) return;
+    hark_sup_afterwards_finishing(s);
     s->done = hark_keeper_finish(s->keeper) >= 0;
     s->troubles += !s->done;
     if (s->done || s->o->store == NULL || s->store_gone) return;
@@ -218,6 +219,12 @@ static int status_of(const struct supervisor *s)
     return s->output_failed ? 1 : 0;
 }
 
+/* A signal may have ended processes before they had done what follows hark_finalize. */
+static bool ended_themselves(const struct supervisor *s)
+{
+    return s->signal == 0 || (s->phase == FINISHING && !s->give_up);
+}
+
 static int run(struct supervisor *s)
 {
     if (!open_loop(s)) return 1;
@@ -245,7 +252,7 @@ static int run(struct supervisor *s)
     close_loop(s);
     hark_sup_turns_free(s);
     const int status = status_of(s);
-    if (s->done && status && !s->signal) hark_sup_afterwards_failed(s, status);
+    if (s->done && ended_themselves(s)) hark_sup_afterwards_ended(s, s->signal ? 0 : status);
     return status;
 }
 

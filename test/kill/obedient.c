@@ -23,6 +23,8 @@
  *   pour=BYTES         sends so many to the next process in messages of 1000, which takes none
  *   print=TEXT close=DESCRIPTOR exit=STATUS abort=STATUS die=SIGNAL system=COMMAND
  *   status=STATUS      exits with it, behind hark_finalize
+ *   linger=NAME        makes the file finished.RANK behind hark_finalize, and exits when there is
+ *                      the file NAME
  *   clear-environment-first close-first=DESCRIPTORS   as the first word: before hark_init;
  *                                                     DESCRIPTORS such as 02
  *   expect-closed=DESCRIPTORS  exits with 93 if one of them is open
@@ -43,6 +45,7 @@
 static char place[600];
 static int rank = -1;
 static int last_status;
+static const char *lingers; /* until there is that file; NULL: it does not */
 static volatile sig_atomic_t caught;
 static long state[2]; /* rounds, and the sum of what they reduced */
 
@@ -191,6 +194,7 @@ static void obey(const char *word, const char *value)
             if (fcntl(*value - '0', F_GETFD) >= 0) _exit(93);
     } else if (strcmp(word, "exit") == 0) exit(atoi(value));
     else if (strcmp(word, "status") == 0) last_status = atoi(value);
+    else if (strcmp(word, "linger") == 0) lingers = value;
     else if (strcmp(word, "abort") == 0) hark_process_abort(atoi(value));
     else if (strcmp(word, "die") == 0) kill(getpid(), atoi(value));
     else if (sscanf(value, "%d.%d", &from, &tag) == 2) message(word, from, tag);
@@ -220,5 +224,7 @@ int main(int count, char **argument)
     }
     fflush(NULL);
     check(hark_finalize(), "hark_finalize");
+    if (lingers) make("finished");
+    while (lingers && !is_there(lingers)) (void)poll(NULL, 0, 1);
     return last_status;
 }

@@ -81,6 +81,29 @@ for round in 1 2; do
 done
 is 'why' 'hark: store st: the job in it has finished already, and ended with status 1 after that; there is nothing to do' "$(cat out)"
 
+# A run that is ended when its job is done and its processes have not exited: what they do then may be missing, and a run that resumes
+# the job does not end as if it were there. Of a run whose processes have exited it is known that they have.
+for signal in TERM KILL; do
+  rm -rf st finished.0 finished.1 go
+  "$hark" run --store st -n 2 -- "$obedient" steps=3 linger=go >out 2>&1 </dev/null & run=$!
+  wait_until is_there finished.0
+  wait_until is_there finished.1
+  kill -$signal $run; wait $run
+  for round in 1 2; do
+    expect 1 '^hark: store st: all processes of the job in it had called hark_finalize (MPI_Finalize), and the run ended before they had exited, so what they do after that may not be done, and can not be repeated; look at the results, or run the job again with a new store$' --store st --resume -n 2 -- "$obedient" steps=3 linger=go
+  done
+done
+touch go
+rm -rf st
+expect 0 '' --store st -n 2 -- "$obedient" steps=3 linger=go
+is 'it has ended well' '' "$(ls st/status 2>/dev/null)"
+expect 0 'the job in it has finished already; there is nothing to do$' --store st --resume -n 2 -- "$obedient" steps=3 linger=go
+# Bytes that say nothing of how it ended.
+for bytes in '' running garbage 256; do
+  printf %s "$bytes" >st/status
+  expect 1 'and the run ended before they had exited' --store st --resume -n 2 -- "$obedient" steps=3 linger=go
+done
+
 # The end of a job that can not be written down.
 rm -rf st up.0 up.1 go
 "$hark" run --store st -n 2 -- "$obedient" make=up await=go >out 2>&1 </dev/null & run=$!
