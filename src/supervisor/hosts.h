@@ -78,7 +78,9 @@ bool hark_sup_host_silent(const struct supervisor *s);      /* one has not been 
 bool hark_sup_takeover_allowed(const struct supervisor *s); /* may another one take our place? */
 
 /* missed.c: for jobs that may be resumed */
-int hark_sup_missed_open(struct supervisor *s);   /* the status, after a line */
+int hark_sup_missed_open(struct supervisor *s); /* the status, after a line */
+/* The stores are open: a new one has it before it has a record. The status, after a line. */
+int hark_sup_missed_made(struct supervisor *s);
 bool hark_sup_missed_begin(struct supervisor *s); /* with hosts; false after a line */
 void hark_sup_missed_undo(struct supervisor *s, const uint8_t *member); /* they go back now */
 /* Images of the rank behind that one, as the host lists them, are of another past; UINT64_MAX: none

@@ -463,6 +463,7 @@ int hark_sup_job_open(struct supervisor *s)
     if (!hark_sup_copies_open(s)) return 1;
     status = hark_sup_missed_open(s);
     if (status == 0) status = open_stores(s, !s->belongs);
+    if (status == 0) status = hark_sup_missed_made(s);
     if (status == 0) status = hark_sup_flush_open(s);
     if (status == 0) status = open_service(s);
     if (status || s->finished_before) return status;

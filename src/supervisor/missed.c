@@ -7,11 +7,15 @@
  * decided again. A host that lives is told (UNDO), and may die before it hears it: until it has
  * confirmed that, it has missed it too. The file is `missed`, with lines
  *
+ *     hark missed 2             the first; there was none before it had a digest
  *     host NAME                 has ever had images of this job
  *     undo NAME RANK CHECKPOINT its images of the rank behind that checkpoint are of another past
  *     lease MILLISECONDS        a run is on: when it dies its processes may live so much longer
  *     images DIR                hosts keep images there, on their own disks, and no run without
  *                               them has all of the job; `hark store` says so too
+ *     digest DIGITS             the last: the checksum of all before it
+ *
+ * A new store gets one before it gets a record, so a job on hosts is not without.
  */
 #include "internal.h"
 
@@ -23,7 +27,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../store/out.h"
 #include "store_file.h"
+
+#define FIRST_LINE "hark missed 2\n"
+#define LAST_LINE  "digest "
+enum { DIGITS = 32, LAST = sizeof LAST_LINE - 1 + DIGITS + 1 };
 
 struct known {
     char name[HARK_HOST_NAME];
@@ -38,6 +47,8 @@ struct hark_missed {
     uint64_t lease_ms; /* 0: the run before has ended its processes */
     char *images; /* of the run before, on the disks of its hosts; NULL: they are in the store */
     bool runs;
+    bool there;  /* the file */
+    bool begins; /* hosts may get images; their folder may not be told before there is a record */
 };
 
 static struct known *find(const struct hark_missed *m, const char *name)
@@ -68,45 +79,100 @@ static struct known *add(const struct supervisor *s, struct hark_missed *m, cons
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static bool read_line(const struct supervisor *s, struct hark_missed *m, const char *line)
+enum line { TAKEN, UNKNOWN, NO_MEMORY };
+
+static enum line read_line(const struct supervisor *s, struct hark_missed *m, const char *line)
 {
     char name[HARK_HOST_NAME];
     uint32_t rank;
     uint64_t checkpoint;
     struct known *k;
-    if (sscanf(line, "lease %" SCNu64, &m->lease_ms) == 1) return true;
+    if (sscanf(line, "lease %" SCNu64, &m->lease_ms) == 1) return TAKEN;
     if (strncmp(line, "images ", 7) == 0) {
         free(m->images);
         m->images = strndup(line + 7, strcspn(line + 7, "\n"));
-        return m->images != NULL;
+        return m->images ? TAKEN : NO_MEMORY;
     }
-    if (sscanf(line, "host %255s", name) == 1) return add(s, m, name) != NULL;
+    if (sscanf(line, "host %255s", name) == 1) return add(s, m, name) ? TAKEN : NO_MEMORY;
     if (sscanf(line, "undo %255s %" SCNu32 " %" SCNu64, name, &rank, &checkpoint) != 3 ||
         rank >= s->o->ranks)
-        return true; /* what a newer one may write more */
+        return UNKNOWN;
     k = add(s, m, name);
     if (k && checkpoint < k->above[rank]) k->above[rank] = checkpoint;
     if (k) k->in_file = true;
-    return k != NULL;
+    return k ? TAKEN : NO_MEMORY;
 }
 
-static bool read_all(const struct supervisor *s, struct hark_missed *m)
+/* The last line of these bytes, its newline included. */
+static void put_digest(const char *text, size_t length, char line[LAST + 1])
 {
-    char line[4096];
-    bool ok = true;
+    uint8_t digest[16];
+    hark_digest(text, length, digest);
+    size_t at = (size_t)snprintf(line, LAST + 1, LAST_LINE);
+    for (size_t i = 0; i < sizeof digest; i++, at += 2)
+        snprintf(line + at, LAST + 1 - at, "%02x", digest[i]);
+    line[at++] = '\n';
+    line[at] = 0;
+}
+
+/* Is this what was written? One of an earlier version has no digest: then each line must be known,
+ * and there is one at least. */
+static bool is_whole(const char *text, size_t length, bool *has_digest)
+{
+    const size_t first = sizeof FIRST_LINE - 1;
+    char line[LAST + 1];
+    *has_digest = length >= first && memcmp(text, FIRST_LINE, first) == 0;
+    if (!*has_digest) return length > 0 && text[length - 1] == '\n' && strlen(text) == length;
+    if (length < first + LAST) return false;
+    put_digest(text, length - LAST, line);
+    return memcmp(text + length - LAST, line, LAST) == 0;
+}
+
+static char *read_bytes(FILE *f, size_t *length)
+{
+    char *text = NULL, piece[4096];
+    FILE *to = open_memstream(&text, length);
+    for (size_t n; to && (n = fread(piece, 1, sizeof piece, f)) > 0;) fwrite(piece, 1, n, to);
+    const bool ok = to && !ferror(f) && !ferror(to);
+    const int why = errno;
+    if (to && fclose(to) == 0 && ok) return text;
+    free(text);
+    errno = why;
+    return NULL;
+}
+
+/* What is wrong with it: a text; NULL: nothing, or it is not there (m->there). */
+static const char *read_all(const struct supervisor *s, struct hark_missed *m)
+{
+    static const char damaged[] = "it is damaged, its checksum or a line is wrong";
+    size_t length = 0;
+    bool has_digest;
+    enum line taken = TAKEN;
     FILE *f = hark_sup_store_stream(s->store_path, "missed", "r");
-    if (f == NULL) return errno == ENOENT;
-    while (ok && fgets(line, sizeof line, f)) ok = read_line(s, m, line);
-    ok = ok && !ferror(f);
+    if (f == NULL) return errno == ENOENT ? NULL : hark_sup_store_file_why(errno);
+    m->there = true;
+    char *text = read_bytes(f, &length);
+    const int why = errno;
     fclose(f);
-    return ok;
+    if (text == NULL) return strerror(why);
+    const bool whole = is_whole(text, length, &has_digest);
+    char *line = has_digest ? text + sizeof FIRST_LINE - 1 : text,
+         *end = has_digest ? text + length - LAST : text + length;
+    while (whole && line < end && (taken == TAKEN || (taken == UNKNOWN && has_digest))) {
+        taken = read_line(s, m, line); /* a newer one may write more, with its digest */
+        line = strchr(line, '\n') + 1;
+    }
+    free(text);
+    if (taken == NO_MEMORY) return strerror(ENOMEM);
+    return whole && (taken == TAKEN || has_digest) ? NULL : damaged;
 }
 
 static void put_all(const struct supervisor *s, FILE *f)
 {
     const uint64_t before = s->missed->lease_ms, ours = s->o->host_timeout_ms;
+    fputs(FIRST_LINE, f);
     if (s->missed->runs) fprintf(f, "lease %" PRIu64 "\n", before > ours ? before : ours);
-    if (s->o->host_store) fprintf(f, "images %s\n", s->o->host_store);
+    if (s->o->host_store && s->missed->begins) fprintf(f, "images %s\n", s->o->host_store);
     for (uint32_t i = 0; i < s->missed->count; i++) {
         const struct known *k = &s->missed->known[i];
         fprintf(f, "host %s\n", k->name);
@@ -116,22 +182,40 @@ static void put_all(const struct supervisor *s, FILE *f)
     }
 }
 
+/* NULL: no memory. */
+static char *make_text(const struct supervisor *s, size_t *length)
+{
+    char *text = NULL, line[LAST + 1];
+    FILE *f = open_memstream(&text, length);
+    if (f) put_all(s, f);
+    bool ok = f && fflush(f) == 0;
+    if (ok) put_digest(text, *length, line);
+    ok = ok && fputs(line, f) >= 0;
+    if (f && fclose(f) == 0 && ok) return text;
+    free(text);
+    errno = ENOMEM;
+    return NULL;
+}
+
 static bool write_all(const struct supervisor *s)
 {
     char path[4096], made[4096 + 8];
+    size_t length = 0;
+    char *text = make_text(s, &length);
+    if (text == NULL) return false;
     snprintf(path, sizeof path, "%s/missed", s->store_path);
     snprintf(made, sizeof made, "%s.new", path);
     hark_sup_away(s);
     FILE *f = hark_sup_store_stream(s->store_path, "missed.new", "w");
     bool ok = f != NULL;
-    if (f) put_all(s, f);
-    ok = ok && fflush(f) == 0 && fsync(fileno(f)) == 0;
+    ok = ok && fwrite(text, 1, length, f) == length && fflush(f) == 0 && fsync(fileno(f)) == 0;
     if (f) ok = fclose(f) == 0 && ok;
     ok = ok && rename(made, path) == 0;
     const int directory = ok ? open(s->store_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     ok = ok && directory >= 0 && fsync(directory) == 0;
     if (directory >= 0) close(directory);
     hark_sup_back(s);
+    free(text);
     return ok;
 }
 
@@ -168,16 +252,30 @@ static bool lacks_hosts(const struct supervisor *s)
     return true;
 }
 
+static const char new_store[] = "it says which checkpoints on the disks of hosts must not be used, "
+                                "and without it the job can not go on; expected a copy of the "
+                                "store that has it whole, or a new store";
+
 int hark_sup_missed_open(struct supervisor *s)
 {
     if (s->o->store == NULL) return 0;
-    errno = ENOMEM;
     s->missed = calloc(1, sizeof *s->missed);
-    if (s->missed && read_all(s, s->missed)) return lacks_hosts(s) ? 2 : 0;
-    const int why = errno;
-    hark_sup_say("store %s: missed: %s; it says which hosts have been away", s->o->store,
-        hark_sup_store_file_why(why));
-    return why == ENOMEM ? 1 : 2;
+    const char *wrong = s->missed ? read_all(s, s->missed) : strerror(ENOMEM);
+    if (wrong == NULL) return lacks_hosts(s) ? 2 : 0;
+    hark_sup_say("store %s: missed: %s; %s", s->o->store, wrong, new_store);
+    return s->missed ? 2 : 1;
+}
+
+int hark_sup_missed_made(struct supervisor *s)
+{
+    uint64_t id;
+    if (s->missed == NULL || s->missed->there) return 0;
+    const bool fresh = s->record->ops->list(s->record, 0, &id, 1) == 0;
+    if (fresh && write_all(s)) return 0;
+    if (fresh) hark_sup_say("store %s: missed: %s", s->o->store, hark_sup_store_file_why(errno));
+    else if (s->o->hosts)
+        hark_sup_say("store %s: missed: it is not there; %s", s->o->store, new_store);
+    return fresh || s->o->hosts ? 2 : 0; /* stores of earlier versions have it with hosts only */
 }
 
 bool hark_sup_missed_begin(struct supervisor *s)
@@ -189,7 +287,7 @@ bool hark_sup_missed_begin(struct supervisor *s)
         hark_sup_say("no memory for %u hosts", s->o->hosts);
         return false;
     }
-    if (s->missed) s->missed->runs = true, keep(s);
+    if (s->missed) s->missed->runs = s->missed->begins = true, keep(s);
     return true;
 }
 

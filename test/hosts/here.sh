@@ -95,6 +95,27 @@ stopped 'behind one that was killed' --resume
 holds 'behind one that was killed: how long its processes may live' grep -qx \
   'hark: the run before did not end by itself; its processes may live for [23][.][0-9] s more at the longest, then this one begins' err
 
+# ---- what a run must know of the one before (`missed`), damaged ------------------------------------
+cp st/missed missed
+echo 'undo a 1 999999' >undo # all that are there may be used
+sed '1d;$d' missed | cat - undo >earlier # as versions wrote it that had no checksum
+changes=('printf garbage >st/missed' 'echo garbage >st/missed' ': >st/missed' 'rm st/missed' 'sed -i s/^host/hast/ st/missed'
+  'sed -i "1s/2/3/" st/missed' 'sed -i "\$d" st/missed' 'sed -i "\$s/. \$/x/" st/missed; truncate -s -1 st/missed' 'cat undo >>st/missed'
+  'sed -i 2d st/missed' '(cat earlier; echo garbage) >st/missed' 'head -c -1 earlier >st/missed')
+for change in "${changes[@]}"; do
+  cp missed st/missed; eval "$change"
+  timeout 60 "$hark" run -n 4 --protocol coordinated --interval 20ms --hosts a "${hosts[@]:2}" --store st --host-store "$PWD/hs" --resume \
+    -- "$heat2d" 40 100000000 >out 2>err
+  is "missed, $change: status" 2 $?
+  holds "missed, $change: the line" grep -q '^hark: store st: missed: it is \(damaged, its checksum or a line is wrong\|not there\); it says which checkpoints on the disks of hosts must not be used, and without it the job can not go on; expected a copy of the store that has it whole, or a new store$' err
+done
+cp earlier st/missed
+stopped 'missed of an earlier version' --resume
+is 'missed: it has a checksum now' 1 "$(tail -n 1 st/missed | grep -c '^digest [0-9a-f]\{32\}$')"
+# A store has it before it has a record, also of a run within one machine, which may go on with hosts.
+"$hark" run -n 1 --store st9 -- true >out 2>err
+holds 'missed: of each store' [ -s st9/missed ]
+
 # ---- working directories ----------------------------------------------------------------------------
 mkdir gone sub
 (cd gone && rmdir ../gone && exec "$hark" run -n 2 "${hosts[@]}" --store "$work/st7" -- "$heat2d" 40 10) >out 2>err
