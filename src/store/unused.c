@@ -45,14 +45,18 @@ static void use(struct files *f, const uint8_t *digest)
     if (found) found->used = true;
 }
 
-static bool is_whole(int fd)
+/* 0: no image; -1: it can not be read. */
+static int64_t format_of(int fd)
 {
     uint8_t head[12];
-    return hark_file_read(fd, head, sizeof head) == (int64_t)sizeof head &&
-           memcmp(head, "HARKIMG", 8) == 0 && store_get32(head + 8) == HARK_IMAGE_FORMAT;
+    const int64_t got = hark_file_read(fd, head, sizeof head);
+    if (got < 0) return -1;
+    return got == (int64_t)sizeof head && memcmp(head, "HARKIMG", 8) == 0 ? store_get32(head + 8)
+                                                                          : 0;
 }
 
-/* What the image `name` refers to; false if that can not be known. */
+/* What the image `name` refers to; false if that can not be known. One that is damaged refers to
+ * nothing, for nobody can go back to it; one of a newer version may be whole. */
 static bool use_files(struct files *f, int dir, const char *name)
 {
     char detail[128];
@@ -62,11 +66,14 @@ static bool use_files(struct files *f, int dir, const char *name)
     struct hark_table t;
     int fd = hark_file_open(dir, name, O_RDONLY | O_NONBLOCK);
     if (fd < 0) return false;
-    bool known = is_whole(fd); /* format 2 refers to nothing */
-    if (!known && hark_image_load(fd, &bytes, &length, detail, &why) == HARK_S_OK &&
-        store_get32(bytes + 8) == HARK_IMAGE_FORMAT_BLOCKS)
-        known = hark_table_check(&t, bytes, length) == NULL;
-    for (uint32_t i = 0; bytes && known && i < t.files; i++) use(f, hark_table_file_name(&t, i));
+    const int64_t format = format_of(fd);
+    bool known = format == 0 || format == HARK_IMAGE_FORMAT; /* which refers to nothing */
+    if (format == HARK_IMAGE_FORMAT_BLOCKS) {
+        const int status = hark_image_load(fd, &bytes, &length, detail, &why);
+        known = status == HARK_S_OK || status == HARK_S_EDAMAGED;
+    }
+    if (bytes && hark_table_check(&t, bytes, length) == NULL)
+        for (uint32_t i = 0; i < t.files; i++) use(f, hark_table_file_name(&t, i));
     free(bytes);
     close(fd);
     return known;
@@ -125,7 +132,7 @@ int hark_unused_bytes(int fd, struct hark_store_bytes *b, char detail[128], cons
     *why = NULL;
     if (fstat(fd, &st) < 0) return HARK_S_ESYSTEM;
     *b = (struct hark_store_bytes){.own = (uint64_t)st.st_size};
-    if (is_whole(fd)) return HARK_S_OK;
+    if (format_of(fd) == HARK_IMAGE_FORMAT) return HARK_S_OK;
     int status = hark_image_load(fd, &bytes, &length, detail, why);
     if (status != HARK_S_OK) return status;
     if (store_get32(bytes + 8) == HARK_IMAGE_FORMAT_BLOCKS)

@@ -6,8 +6,9 @@
 #include "image.h"
 
 /* Removes the files of blocks in the directory of a rank, whose lock the caller holds, that no
- * image there refers to. Best effort: a leftover is removed next time. If an image can not be read,
- * nothing is removed, for what it refers to is not known; it goes when that image is dropped. */
+ * image there refers to. Best effort: a leftover is removed next time. A damaged image
+ * refers to nothing. If an image can not be read, or is of a newer version, nothing is removed, for
+ * what it refers to is not known; it goes when that image is dropped. */
 void hark_unused_remove(int dir);
 /* The bytes of the image in the file fd, which lies in the directory `dir`: as
  * hark_store_image_bytes(). */

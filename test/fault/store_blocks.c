@@ -639,8 +639,8 @@ static void test_not_compressed(void **state)
     free(bytes);
 }
 
-/* What no image refers to is removed at the next write or drop; not while an image can not be
- * read, whose blocks they might be; and no file of somebody else's. */
+/* What no whole image refers to is removed at the next write or drop; not while there is an image
+ * of a newer version, whose blocks they might be; and no file of somebody else's. */
 static void test_leftovers(void **state)
 {
     (void)state;
@@ -658,11 +658,19 @@ static void test_leftovers(void **state)
     assert_int_equal(store->ops->write(store, 2, 3, sample, 3), HARK_S_OK);
     assert_int_equal(blocks_files(NULL, NULL), 4);
     uint8_t *t = load_file("1", &length);
-    t[40] ^= 1;
-    save_file("1", t, length);
-    save_file(left, (const uint8_t *)"left", 4);
-    assert_int_equal(store->ops->drop(store, 2, 2), HARK_S_OK);
-    assert_int_equal(blocks_files(NULL, NULL), 5);
+    const struct {
+        size_t at, length;
+        int files;
+    } damage[] = {{40, length, 4}, {length - 1, length, 4}, {0, length, 4}, {0, 0, 4}, {0, 11, 4},
+        {40, length - 1, 4}, {8, length, 5}};
+    for (size_t i = 0; i < sizeof damage / sizeof damage[0]; i++) {
+        t[damage[i].at] ^= 4;
+        save_file("1", t, damage[i].length);
+        t[damage[i].at] ^= 4;
+        save_file(left, (const uint8_t *)"left", 4);
+        assert_int_equal(store->ops->drop(store, 2, 2), HARK_S_OK);
+        assert_int_equal(blocks_files(NULL, NULL), damage[i].files);
+    }
     assert_reads(3, sample, 3);
     assert_int_equal(store->ops->drop(store, 2, 1), HARK_S_OK);
     assert_int_equal(blocks_files(NULL, NULL), 4);
