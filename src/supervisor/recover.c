@@ -36,6 +36,31 @@ static void take_checkpoints(struct supervisor *s, const uint8_t *member)
         if (member[r]) s->child[r].checkpoint = hark_service_restart(core_of(s), r).checkpoint;
 }
 
+/* May a process still go back to this image? By the record, which is durable. */
+static bool is_needed(const struct child *c, uint64_t id)
+{
+    const struct hark *core = core_of(c->s);
+    if (id == c->checkpoint) return true;
+    for (uint32_t n = 0; hark_service_wave(core, c->rank, n); n++)
+        if (hark_service_wave(core, c->rank, n) == id) return true;
+    return id < c->checkpoint && hark_service_by_line(c->s->o->protocol) &&
+           id >= hark_service_oldest(core, c->rank);
+}
+
+/* A process that dies between the decision of a checkpoint and the removal of an older one does not
+ * remove it any more, and what was written behind the last decision is undone. On the disks of
+ * hosts their agents look after that. What can not be removed now is removed another time. */
+static void drop_leftovers(struct supervisor *s, const uint8_t *member)
+{
+    uint64_t id[64]; /* more of them another time */
+    for (uint32_t r = 0; r < s->o->ranks && !s->o->host_store; r++) {
+        if (!member[r]) continue;
+        const int have = s->images->ops->list(s->images, r, id, HARK_COUNT(id));
+        for (int i = 0; i < have && i < (int)HARK_COUNT(id); i++)
+            if (!is_needed(&s->child[r], id[i])) (void)s->images->ops->drop(s->images, r, id[i]);
+    }
+}
+
 /* The failure service has chosen who goes back, and to where: member. False after the last line. */
 static bool chosen(struct supervisor *s, int status, uint8_t *member)
 {
@@ -171,6 +196,7 @@ void hark_sup_bring_back(struct supervisor *s, const uint8_t *dead, uint8_t *mem
     say_failures(s);
     HARK_POINT("chosen", HARK_TRACE_SUPERVISOR);
     if (hark_keeper_commit(s->keeper) < 0) hark_sup_trouble(s, NULL, hark_keeper_error(s->keeper));
+    else drop_leftovers(s, member);
     HARK_POINT("durable", HARK_TRACE_SUPERVISOR);
     hark_sup_trace_failed(s);
     hark_sup_trace_clusters(s, hark_service_wave(core_of(s), 0, 0)); /* perhaps to before a change
@@ -242,6 +268,7 @@ static bool resume(struct supervisor *s)
         hark_sup_end(s, 2);
         ok = false;
     }
+    if (ok) drop_leftovers(s, member);
     if (ok) hark_sup_copies_undo(s, member);
     if (ok) hark_sup_keep_output(s);
     if (ok) say_goes_on(s);

@@ -137,6 +137,9 @@ HARK_FN bool hark_service_same_wave(const struct hark *p, uint32_t a, uint32_t b
 /* Returns the n-th newest decided checkpoint of `rank` that is kept, n from 0; 0: none, or the
  * initial state. */
 HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t n);
+/* Returns a decided checkpoint than which `rank` needs no older one; 0: none. By the line it may
+ * need older ones than hark_service_wave() tells. */
+HARK_FN uint64_t hark_service_oldest(const struct hark *p, uint32_t rank);
 /* Returns how many checkpoints of `rank` were ever decided, counted up to `generations`. While
  * there are fewer, the initial state is kept too. */
 HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank);
@@ -384,6 +387,16 @@ HARK_FN uint64_t hark_service_wave(const struct hark *p, uint32_t rank, uint32_t
 {
     const struct hark_service *s = hark_service_of(p);
     return hark_service_nth(s, &hark_service_at(s, hark_service_leader(p, rank))->waves, n);
+}
+
+HARK_FN uint64_t hark_service_oldest(const struct hark *p, uint32_t rank)
+{
+    const struct hark_service *s = hark_service_of(p);
+    const struct hark_queue *begun = &hark_service_at(s, rank)->begun,
+                            *waves = &hark_service_at(s, hark_service_leader(p, rank))->waves;
+    const uint64_t wave = waves->count ? hark_service_nth(s, waves, waves->count - 1) : 0,
+                   first = begun->count ? hark_service_nth(s, begun, begun->count - 1) : wave;
+    return first < wave ? first : wave;
 }
 
 HARK_FN uint32_t hark_service_decided(const struct hark *p, uint32_t rank)
