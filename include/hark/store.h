@@ -1,9 +1,9 @@
 /* store.h: the store of checkpoint images, and the payload log.
  *
- * A store keeps images by rank and id. It writes an image to a temporary file, syncs and renames
- * it, and syncs the directory. An image carries a checksum over every byte, a version, and the
- * identity of job, process and checkpoint; read() returns verified images only. This file is the
- * interface; the directory store is in src/store/.
+ * A store keeps images by rank and id. It writes an image to a temporary file, syncs it, gives it
+ * its name, and syncs the directory. An image carries a checksum over every byte, a version, and
+ * the identity of job, process and checkpoint; read() returns verified images only. This file is
+ * the interface; the directory store is in src/store/.
  */
 #ifndef HARK_STORE_H
 #define HARK_STORE_H
@@ -75,11 +75,20 @@ struct hark_store_ops {
 int hark_store_open_directory(struct hark_store **s, const char *path, const char *job,
     uint32_t ranks, bool fresh, char error[256]);
 
+/* All that is written through this handle of a directory store from now on is of this incarnation
+ * of its process, of which a later one has a higher number, also over runs of the job that are
+ * resumed. An image of a later incarnation is then neither replaced nor dropped through it: a
+ * process that stood still and was taken for dead may go on long after another one took its place.
+ * write() returns HARK_S_EINVAL then, drop() HARK_S_OK. Without this call, and where the image that
+ * is there does not say who wrote it, any is replaced, and dropped. HARK_S_EINVAL: no directory
+ * store. */
+int hark_store_write_as(struct hark_store *s, uint32_t incarnation);
+
 /* Puts an image that another directory store of the job has written whole into a directory store,
  * as write() does, with the bytes of the file `fd` from its beginning; they are verified first.
- * wanted(of), if it is not NULL, is asked when all is written and durable, just before the image
- * gets its name: false, and it gets none. HARK_S_EDAMAGED; HARK_S_ENONE: not wanted; else as
- * write(). */
+ * It is of the incarnation that wrote it. wanted(of), if it is not NULL, is asked when all is
+ * written and durable, just before the image gets its name: false, and it gets none.
+ * HARK_S_EDAMAGED; HARK_S_ENONE: not wanted; else as write(). */
 int hark_store_import(
     struct hark_store *s, uint32_t rank, uint64_t id, int fd, bool (*wanted)(void *of), void *of);
 /* Is the file `fd` that image, whole? As verify() of a directory store, before the file bears the

@@ -391,6 +391,7 @@ static int store_open(struct hark_store **s, char error[256])
         name = path;
     }
     int status = hark_store_open_directory(s, name, P.setup.job, P.setup.ranks, false, error);
+    if (status == HARK_S_OK) status = hark_store_write_as(*s, P.setup.inc);
     if (status != HARK_S_OK || (!P.setup.incremental && !P.setup.compression)) return status;
     /* A program that was linked with a library built otherwise writes whole images. */
     if (hark_store_write_blocks(

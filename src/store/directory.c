@@ -9,6 +9,7 @@
 #include "file.h"
 #include "image.h"
 #include "increment.h"
+#include "later.h"
 #include "temporary.h"
 #include "unused.h"
 
@@ -36,7 +37,8 @@ static int check(
             d, HARK_S_EINVAL, "cannot name an image", name, "the store has fewer processes");
     if (id == 0)
         return hark_directory_say(d, HARK_S_EINVAL, "cannot name an image", name, "ids begin at 1");
-    *wanted = (struct hark_image_name){.job = d->job, .ranks = d->ranks, .rank = rank, .id = id};
+    *wanted = (struct hark_image_name){
+        .job = d->job, .ranks = d->ranks, .rank = rank, .id = id, .writer = d->writer};
     return HARK_S_OK;
 }
 
@@ -107,7 +109,18 @@ static int put_table(struct content *c, int fd, const char **why)
     return hark_plan_table(c->plan, fd, c->wanted, why);
 }
 
-/* Writes, syncs, renames, syncs; the locked temporary is closed in any case, and removed on
+/* Gives the file in tmp its name while it is still locked: a name in tmp without a lock would be
+ * anybody's to remove. */
+static int give_name(
+    struct directory *d, struct content *c, int tmp, const char *name, int fd, int to)
+{
+    const bool is_image = c->write != put_blocks; /* files of blocks of one name are the same */
+    if (is_image && c->wanted->writer)
+        return hark_later_name(d->root, tmp, name, fd, to, c->target, c->wanted);
+    return renameat(tmp, name, to, c->target) < 0 ? HARK_S_ESYSTEM : HARK_S_OK;
+}
+
+/* Writes, syncs, gives the name, syncs; the locked temporary is closed in any case, and removed on
  * failure. */
 static int place(struct directory *d, struct content *c, int tmp, int to, const char *path)
 {
@@ -121,8 +134,10 @@ static int place(struct directory *d, struct content *c, int tmp, int to, const 
         status = HARK_S_ENONE;
         why = "it is not wanted any more";
     }
-    /* Renamed while still locked: a name in tmp without a lock would be anybody's to remove. */
-    if (status == HARK_S_OK && renameat(tmp, name, to, c->target) < 0) status = HARK_S_ESYSTEM;
+    if (status == HARK_S_OK) {
+        status = give_name(d, c, tmp, name, fd, to);
+        if (status == HARK_S_EINVAL) why = hark_later_why;
+    }
     if (status != HARK_S_OK) {
         hark_directory_say(d, status, "cannot write image", path, why);
         unlinkat(tmp, name, 0);
@@ -303,7 +318,7 @@ static int directory_verify(struct hark_store *s, uint32_t rank, uint64_t id)
 }
 
 /* Not synced: should a dropped image come back after a power failure, it is still whole and merely
- * old. */
+ * old. What a later incarnation wrote under the name is another image. */
 static int directory_drop(struct hark_store *s, uint32_t rank, uint64_t id)
 {
     struct directory *d = (struct directory *)s;
@@ -311,7 +326,9 @@ static int directory_drop(struct hark_store *s, uint32_t rank, uint64_t id)
     char path[64];
     int status = check(d, rank, id, path, &wanted);
     if (status != HARK_S_OK) return status;
-    if (unlinkat(d->root, path, 0) < 0 && errno != ENOENT)
+    const int later = wanted.writer ? hark_later_there(d->root, d->root, path, &wanted) : 0;
+    if (later > 0) return HARK_S_OK;
+    if (later < 0 || (unlinkat(d->root, path, 0) < 0 && errno != ENOENT))
         return hark_directory_say(d, HARK_S_ESYSTEM, "cannot remove image", path, NULL);
     snprintf(path, sizeof path, "r%u", rank);
     int dir = hark_file_open(d->root, path, O_RDONLY | O_DIRECTORY);
@@ -430,6 +447,17 @@ int hark_store_write_blocks(
     return HARK_S_OK;
 }
 
+int hark_store_write_as(struct hark_store *s, uint32_t incarnation)
+{
+    if (s->ops != &directory_ops) {
+        snprintf(
+            s->error, sizeof s->error, "this store is no directory: it does not know incarnations");
+        return HARK_S_EINVAL;
+    }
+    ((struct directory *)s)->writer = incarnation < UINT32_MAX ? incarnation + 1 : UINT32_MAX;
+    return HARK_S_OK;
+}
+
 int hark_store_verify_file(struct hark_store *s, uint32_t rank, uint64_t id, int fd)
 {
     struct directory *d = (struct directory *)s;
@@ -454,6 +482,10 @@ int hark_store_import(
     int status = check(d, rank, id, path, &name);
     if (status != HARK_S_OK) return status;
     c.root = d->root;
+    const int64_t writer = hark_image_writer(fd);
+    if (writer < 0)
+        return hark_directory_say(d, HARK_S_ESYSTEM, "cannot read what is to be image", path, NULL);
+    name.writer = (uint32_t)writer;
     snprintf(c.target, sizeof c.target, "%llu", (unsigned long long)id);
     return open_and_place(d, &c, path);
 }

@@ -15,6 +15,7 @@ struct directory {
     uint32_t ready;  /* the rank whose directory this handle has made durable last, or UINT32_MAX */
     uint32_t number; /* of the next temporary: a name that a cleaner may just be looking at is not
                         used again */
+    uint32_t writer; /* of images: image.h; 0: not known */
     struct hark_increments images; /* how they are written */
     char job[HARK_IMAGE_JOB_MAX + 1];
     char path[]; /* as given: for messages only, everything goes by `root` */

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 enum { HEAD = HARK_IMAGE_HEAD, ENTRY = HARK_IMAGE_ENTRY, DIGEST = HARK_IMAGE_DIGEST };
+enum { WRITER = HEAD + 4 };
 
 static const uint8_t image_magic[8] = "HARKIMG";
 static const uint8_t job_magic[8] = "HARKJOB";
@@ -49,6 +50,7 @@ void hark_image_head(uint8_t *head, uint32_t format, const struct hark_image_nam
     store_put64(head + 32, length);
     store_put32(head + 40, (uint32_t)job);
     memcpy(head + 48, name->job, job);
+    if (count) store_put32(head + WRITER, name->writer);
 }
 
 static int write_all(
@@ -186,6 +188,15 @@ static int read_head(
     if (got < 0) return HARK_S_ESYSTEM;
     *why = head_invalid(head, (uint64_t)got, *length, detail);
     return *why ? HARK_S_EDAMAGED : HARK_S_OK;
+}
+
+int64_t hark_image_writer(int fd)
+{
+    uint8_t head[WRITER + 4];
+    const int64_t got = hark_file_read(fd, head, sizeof head);
+    if (got != (int64_t)sizeof head) return got < 0 ? -1 : 0;
+    if (memcmp(head, image_magic, 8) != 0 || store_get32(head + 28) == 0) return 0;
+    return store_get32(head + WRITER);
 }
 
 static const char wrong_digest[] = "has a wrong checksum: it was changed after it was written";

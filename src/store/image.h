@@ -11,6 +11,9 @@
  *                                     between,
  *                                     then XXH3-128 of every byte before, 16 bytes
  *
+ * In the entry of the first section the zero is the writer: 1 + the incarnation of the process, or
+ * 0, which earlier versions wrote always: not known.
+ *
  * Format version 3, an image by blocks, is explained in table.h; its head is the same.
  *
  * A job file: "HARKJOB" 0, format version u32, ranks u32, length of the name u32, zero u32, the
@@ -32,6 +35,7 @@ struct hark_image_name { /* what an image must say of itself */
     const char *job;
     uint32_t ranks, rank;
     uint64_t id;
+    uint32_t writer; /* as in the file; reading does not compare it */
 };
 
 /* The image as it was read; release by hark_image_free. */
@@ -47,9 +51,13 @@ struct hark_image {
 int hark_image_write(int fd, const struct hark_image_name *name, const struct hark_section *section,
     uint32_t count, const char **why);
 
-/* Encodes the head of an image of `length` bytes; the numbers behind it are the caller's. */
+/* Encodes the head of an image of `length` bytes, and the writer into the entry behind it, if there
+ * is one; the numbers behind it are the caller's. */
 void hark_image_head(uint8_t *head, uint32_t format, const struct hark_image_name *name,
     uint32_t count, uint64_t length);
+/* The writer in a file that begins as an image does; 0: it is none, or does not say; -1 with errno.
+ * Nothing is verified. */
+int64_t hark_image_writer(int fd);
 
 /* Reads all of an image file of either format, and verifies its length and its checksum, nothing
  * else. The caller frees *bytes. HARK_S_OK, HARK_S_EDAMAGED, HARK_S_ESYSTEM, the latter two with

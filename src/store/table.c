@@ -49,7 +49,7 @@ static const char *sections_invalid(struct hark_table *t)
     for (uint32_t i = 0; i < t->sections; i++) {
         const uint8_t *at = t->section + ENTRY * (uint64_t)i;
         uint64_t length = store_get64(at + 24), blocks = hark_image_block_count(length);
-        if (store_get32(at + 4) != 0 || store_get64(at + 16) != 0)
+        if ((i > 0 && store_get32(at + 4) != 0) || store_get64(at + 16) != 0)
             return "has a section with numbers that this format does not know";
         if (blocks > left) return "has a section with more bytes than its blocks";
         left -= blocks;

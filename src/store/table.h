@@ -7,7 +7,8 @@
  * table names files of blocks, never another table, so that an image is one step from its bytes.
  *
  *     0  head: image.h
- *   112  an entry for each section: tag u32, zero u32, id u64, zero u64, length u64
+ *   112  an entry for each section: tag u32, zero u32 (the first: the writer), id u64, zero u64,
+ *            length u64
  *        an entry for each block of the sections in order: XXH3-128 of its bytes, 16 bytes;
  *            offset in its file u64, bytes there u32, number of the file u16, compression u16
  *        an entry for each file: name 16 bytes, length u64, u32 1 if it was written with this

@@ -470,6 +470,131 @@ static void test_import(void **state)
     from->ops->close(from);
 }
 
+/* ---- incarnations ---------------------------------------------------------------------------- */
+
+static struct hark_store *open_as(uint32_t incarnation)
+{
+    struct hark_store *s = open_store("ring", 8);
+    assert_int_equal(hark_store_write_as(s, incarnation), HARK_S_OK);
+    return s;
+}
+
+static int write_word(struct hark_store *s, uint64_t id, const char *word)
+{
+    const struct hark_section section = {.tag = 1, .id = 5, .at = word, .length = strlen(word)};
+    return s->ops->write(s, 3, id, &section, 1);
+}
+
+static void assert_word(uint64_t id, const char *word)
+{
+    const struct hark_section section = {.tag = 1, .id = 5, .at = word, .length = strlen(word)};
+    assert_sections(3, id, &section, 1);
+}
+
+static void assert_refused(struct hark_store *s, uint64_t id)
+{
+    char tmp[300];
+    assert_int_equal(write_word(s, id, "refused"), HARK_S_EINVAL);
+    assert_non_null(strstr(s->error, "r3/"));
+    assert_non_null(strstr(s->error, "a later incarnation"));
+    snprintf(tmp, sizeof tmp, "%s/tmp", place);
+    assert_int_equal(place_count(tmp), 0);
+}
+
+/* Two incarnations of a process write one image, in both orders; blocks and whole. */
+static void later_incarnation(bool blocks)
+{
+    struct hark_store *early = open_as(0), *late = open_as(1);
+    if (blocks) {
+        assert_int_equal(hark_store_write_blocks(early, true, HARK_COMPRESS_NONE), HARK_S_OK);
+        assert_int_equal(hark_store_write_blocks(late, true, HARK_COMPRESS_NONE), HARK_S_OK);
+    }
+    assert_int_equal(write_word(early, 1, "early"), HARK_S_OK);
+    assert_int_equal(write_word(early, 1, "early again"), HARK_S_OK);
+    assert_word(1, "early again");
+    assert_int_equal(write_word(late, 1, "late"), HARK_S_OK);
+    assert_word(1, "late");
+    assert_refused(early, 1);
+    assert_word(1, "late");
+    assert_int_equal(write_word(late, 2, "late"), HARK_S_OK);
+    assert_refused(early, 2);
+    assert_word(2, "late");
+    assert_int_equal(early->ops->drop(early, 3, 2), HARK_S_OK); /* what it wrote is not there */
+    assert_word(2, "late");
+    assert_int_equal(write_word(late, 2, "late again"), HARK_S_OK);
+    assert_int_equal(late->ops->drop(late, 3, 2), HARK_S_OK);
+    assert_int_equal(store->ops->verify(store, 3, 2), HARK_S_ENONE);
+    assert_int_equal(write_word(early, 2, "early"), HARK_S_OK);
+    assert_int_equal(late->ops->drop(late, 3, 2), HARK_S_OK);
+    assert_int_equal(store->ops->verify(store, 3, 2), HARK_S_ENONE);
+    /* Who does not say who it is replaces any, and any replaces what does not say. */
+    assert_int_equal(write_word(store, 1, "anybody"), HARK_S_OK);
+    assert_int_equal(write_word(early, 1, "early"), HARK_S_OK);
+    assert_word(1, "early");
+    early->ops->close(early);
+    late->ops->close(late);
+}
+
+static void test_incarnations(void **state)
+{
+    (void)state;
+    static const struct hark_store_ops none;
+    struct hark_store other = {.ops = &none};
+    later_incarnation(false);
+    later_incarnation(true);
+    assert_int_equal(hark_store_write_as(&other, 1), HARK_S_EINVAL);
+    assert_non_null(strstr(other.error, "no directory"));
+}
+
+/* A damaged image is nobody's, whatever it says. */
+static void test_incarnation_of_a_damaged_image(void **state)
+{
+    (void)state;
+    size_t length;
+    struct hark_store *early = open_as(0), *late = open_as(UINT32_MAX);
+    assert_int_equal(write_word(late, 1, "late"), HARK_S_OK);
+    assert_refused(early, 1);
+    uint8_t *bytes = load_file("r3/1", &length);
+    bytes[length - 1] ^= 1;
+    save_file("r3/1", bytes, length);
+    free(bytes);
+    assert_int_equal(write_word(early, 1, "early"), HARK_S_OK);
+    assert_word(1, "early");
+    early->ops->close(early);
+    late->ops->close(late);
+}
+
+/* The later incarnation writes its image when the early one's is durable and has no name yet. */
+static bool late_comes(void *late)
+{
+    return write_word(late, 1, "late") == HARK_S_OK;
+}
+
+static void test_incarnations_imported(void **state)
+{
+    (void)state;
+    char path[600];
+    struct hark_store *from, *late = open_as(1);
+    snprintf(path, sizeof path, "%s/other", place);
+    assert_int_equal(hark_store_open_directory(&from, path, "ring", 8, true, error), HARK_S_OK);
+    assert_int_equal(hark_store_write_as(from, 0), HARK_S_OK);
+    assert_int_equal(write_word(from, 1, "early"), HARK_S_OK);
+    strcat(path, "/r3/1");
+    int fd = open(path, O_RDONLY);
+    assert_int_equal(hark_store_import(store, 3, 1, fd, late_comes, late), HARK_S_EINVAL);
+    assert_non_null(strstr(store->error, "a later incarnation"));
+    assert_word(1, "late");
+    assert_int_equal(store->ops->drop(store, 3, 1), HARK_S_OK);
+    assert_int_equal(hark_store_import(store, 3, 1, fd, NULL, NULL), HARK_S_OK);
+    assert_word(1, "early");
+    assert_int_equal(write_word(late, 1, "late"), HARK_S_OK); /* it is known who wrote that one */
+    assert_int_equal(hark_store_import(store, 3, 1, fd, NULL, NULL), HARK_S_EINVAL);
+    assert_word(1, "late");
+    close(fd);
+    from->ops->close(from);
+    late->ops->close(late);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -477,6 +602,7 @@ int main(void)
         TEST(test_arguments), TEST(test_every_byte_flipped), TEST(test_every_length),
         TEST(test_crafted), TEST(test_crafted_at_random), TEST(test_foreign),
         TEST(test_job_file_damaged), TEST(test_fresh), TEST(test_pipes), TEST(test_list_and_drop),
-        TEST(test_import)};
+        TEST(test_import), TEST(test_incarnations), TEST(test_incarnation_of_a_damaged_image),
+        TEST(test_incarnations_imported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -540,7 +540,7 @@ static void test_crafted(void **state)
     assert_crafted(t, length, 44, UINT32_MAX, 4, "more files");
     assert_crafted(t, length, 44, 3, 4, "");
     assert_crafted(t, length, 44, 1, 4, "");
-    assert_crafted(t, length, SECTION + 4, 1, 4, "numbers that this format does not know");
+    assert_crafted(t, length, SECTION + ENTRY + 4, 1, 4, "numbers that this format does not know");
     assert_crafted(t, length, SECTION + 16, 1, 8, "numbers that this format does not know");
     static const uint64_t wrong[] = {
         UINT64_MAX, UINT64_MAX - 7, (uint64_t)1 << 63, 3 * BLOCK, 2 * BLOCK + 1};

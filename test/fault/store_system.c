@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 static char place[256], error[256];
+static int incarnation = -1; /* as which it is written; -1: nobody says */
 
 static int set_up(void **state)
 {
@@ -29,6 +30,7 @@ static int tear_down(void **state)
 {
     (void)state;
     fault_disarm();
+    incarnation = -1;
     place_remove(place);
     return 0;
 }
@@ -39,6 +41,8 @@ static struct hark_store *open_store(void)
     int status = hark_store_open_directory(&s, place, "ring", 4, false, error);
     if (status != HARK_S_OK) print_error("%s\n", error);
     assert_int_equal(status, HARK_S_OK);
+    if (incarnation >= 0)
+        assert_int_equal(hark_store_write_as(s, (uint32_t)incarnation), HARK_S_OK);
     return s;
 }
 
@@ -99,6 +103,7 @@ static void kill_writer(
             struct hark_store *mine;
             if (hark_store_open_directory(&mine, place, "ring", 4, false, error) != HARK_S_OK)
                 _exit(9);
+            if (incarnation >= 0) (void)hark_store_write_as(mine, (uint32_t)incarnation);
             fault_arm(FAULT_SYSTEM, kind, n, 0);
             _exit(write_generation(mine, id, 99, (size_t)3 << 20) == HARK_S_OK ? 0 : 8);
         }
@@ -128,6 +133,12 @@ static void test_torn_write(void **state)
     kill_writer(FAULT_KILL_BEFORE, 2, 0, &old, &new);
     kill_writer(FAULT_KILL_AFTER, 2, 0, &old, &new);
     assert_true(old > 20 && new >= 4); /* deaths on both sides of the rename were seen */
+}
+
+static void test_torn_write_of_an_incarnation(void **state)
+{
+    incarnation = 2;
+    test_torn_write(state);
 }
 
 /* The same for the very first opening of a store. */
@@ -202,6 +213,48 @@ static void test_every_call_fails(void **state)
     assert_no_leftovers();
     assert_true(failures > 10);
     assert_int_equal(late, 2); /* only the sync of the directory, once of each kind */
+}
+
+static void test_every_call_of_an_incarnation_fails(void **state)
+{
+    incarnation = 2;
+    test_every_call_fails(state);
+}
+
+/* A file system without links: who wrote what is there is looked at all the same. */
+static void test_no_links(void **state)
+{
+    (void)state;
+    incarnation = 1;
+    struct hark_store *late = open_store();
+    incarnation = 0;
+    struct hark_store *early = open_store();
+    assert_int_equal(write_generation(late, 2, 2, 10), HARK_S_OK);
+    assert_int_equal(write_generation(early, 1, 1, 10), HARK_S_OK); /* its directory is synced */
+    fault_arm(FAULT_SYSTEM, FAULT_FAIL, 0, 0);
+    assert_int_equal(write_generation(early, 1, 1, 10), HARK_S_OK);
+    fault_disarm();
+    const char *link = strchr(fault_trace(), 'k');
+    assert_non_null(link);
+    const unsigned n = (unsigned)(link - fault_trace()) + 1;
+    const int errors[] = {EPERM, ENOTSUP, ENOSYS, EMLINK};
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        fault_arm(FAULT_SYSTEM, FAULT_FAIL, n, errors[i]);
+        assert_int_equal(write_generation(early, 1, (uint8_t)(i + 3), 10), HARK_S_OK);
+        fault_disarm();
+        assert_int_equal(generation(early, 1), i + 3);
+        fault_arm(FAULT_SYSTEM, FAULT_FAIL, n, errors[i]);
+        assert_int_equal(write_generation(early, 2, 1, 10), HARK_S_EINVAL);
+        fault_disarm();
+        assert_int_equal(generation(early, 2), 2);
+    }
+    fault_arm(FAULT_SYSTEM, FAULT_FAIL, n, EIO);
+    assert_int_equal(write_generation(early, 1, 9, 10), HARK_S_ESYSTEM);
+    fault_disarm();
+    assert_int_equal(generation(early, 1), 6);
+    early->ops->close(early);
+    late->ops->close(late);
+    assert_no_leftovers();
 }
 
 static void test_every_call_of_open_and_read_fails(void **state)
@@ -475,6 +528,8 @@ int main(void)
         TEST(test_torn_open), TEST(test_every_call_fails),
         TEST(test_every_call_of_open_and_read_fails), TEST(test_every_allocation_fails),
         TEST(test_interrupted_and_short), TEST(test_order_of_syncs), TEST(test_full_disk),
-        TEST(test_file_limit), TEST(test_read_only), TEST(test_vanished), TEST(test_together)};
+        TEST(test_file_limit), TEST(test_read_only), TEST(test_vanished), TEST(test_together),
+        TEST(test_torn_write_of_an_incarnation), TEST(test_every_call_of_an_incarnation_fails),
+        TEST(test_no_links)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void look_at(const struct hark_image *image)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct hark_image_name name = {"job", 4, 2, 7};
+    const struct hark_image_name name = {"job", 4, 2, 7, 0};
     struct hark_image *image = NULL;
     char detail[128];
     const char *why = NULL;

@@ -16,7 +16,7 @@ static void reseal(uint8_t *at, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct hark_image_name name = {"job", 4, 2, 7};
+    const struct hark_image_name name = {"job", 4, 2, 7, 0};
     struct hark_image *image = NULL;
     char detail[128], job[HARK_IMAGE_JOB_MAX + 1];
     const char *why = NULL;
