@@ -86,8 +86,7 @@ void hark_depot_drop(struct agent *a, uint32_t rank, uint64_t below)
     uint32_t n;
     uint64_t *id = images_of(a, rank, &n);
     if (a->depot) hark_depot_forget_placed(a->depot, rank, 0, below, UINT32_MAX);
-    for (uint32_t i = 0; i < n && id[i] < below; i++)
-        (void)a->store->ops->drop(a->store, rank, id[i]);
+    for (uint32_t i = 0; i < n && id[i] < below; i++) hark_depot_remove(a, rank, id[i]);
     free(id);
 }
 
@@ -106,7 +105,7 @@ void hark_depot_undo(struct agent *a, uint32_t rank, uint64_t above, uint32_t ro
     uint64_t *id = images_of(a, rank, &n);
     for (uint32_t i = 0; i < n; i++)
         if (id[i] > above && !(d && hark_depot_is_placed(d, rank, id[i])))
-            (void)a->store->ops->drop(a->store, rank, id[i]);
+            hark_depot_remove(a, rank, id[i]);
     free(id);
 }
 

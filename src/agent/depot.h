@@ -75,6 +75,8 @@ void hark_depot_name(char name[64], uint32_t rank, uint64_t id); /* in the store
 /* Takes what a check of an image has found: if it is not whole, that is said, and hark run looks
  * for another one. */
 bool hark_depot_found(struct agent *a, uint32_t rank, uint64_t id, int status, const char *error);
+/* Drops an image of the store; a thread frees its bytes. */
+void hark_depot_remove(struct agent *a, uint32_t rank, uint64_t id);
 /* Says HOLDS; and if it was asked for here (round 0), then a->image_came(). */
 void hark_depot_holds(
     struct agent *a, uint32_t rank, uint64_t id, enum hark_agent_holds whole, uint32_t round);

@@ -3,6 +3,7 @@
  */
 #include "depot.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -39,11 +40,21 @@ void hark_depot_tell(struct agent *a, uint32_t rank, uint64_t id, enum hark_agen
     hark_depot_holds(a, rank, id, whole, 0);
 }
 
+/* The name goes while the file is open, which is quick, whatever its length. */
+void hark_depot_remove(struct agent *a, uint32_t rank, uint64_t id)
+{
+    char name[64];
+    hark_depot_name(name, rank, id);
+    const int fd = openat(a->store_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    (void)a->store->ops->drop(a->store, rank, id);
+    if (fd >= 0) hark_agent_close(&a->loop, fd);
+}
+
 void hark_depot_lacks(struct agent *a, uint32_t rank, uint64_t id, int status, const char *error)
 {
     if (status == HARK_S_EDAMAGED) {
         hark_agent_say_line(a, HARK_A_SAY, "%s; another copy of it is looked for", error);
-        (void)a->store->ops->drop(a->store, rank, id);
+        hark_depot_remove(a, rank, id);
     }
     say_holds(a, rank, id, HARK_HOLDS_GONE, 0);
 }

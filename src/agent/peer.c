@@ -35,7 +35,7 @@ static void end_coming(struct hark_coming **list, struct hark_coming *c, bool wh
     name_coming(name, c);
     if (c->placing) hark_placing_end(c->placing);
     if (!whole) (void)unlinkat(a->depot->in, name, 0);
-    close(c->fd);
+    hark_agent_close(&a->loop, c->fd);
     hark_depot_holds(a, c->rank, c->id, whole ? HARK_HOLDS_WHOLE : HARK_HOLDS_NOT, c->round);
     free(c);
 }
@@ -46,7 +46,7 @@ static void end_sending(struct hark_sending *s)
     while (*at != s) at = &(*at)->next;
     *at = s->next;
     if (s->check) hark_placing_end(s->check);
-    if (s->fd >= 0) close(s->fd);
+    if (s->fd >= 0) hark_agent_close(&s->peer->a->loop, s->fd); /* it may have been dropped */
     free(s);
 }
 

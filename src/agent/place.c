@@ -251,7 +251,8 @@ int hark_agent_journal(struct hosted *h)
     return h->journal < 0 ? errno : 0;
 }
 
-void hark_agent_clear(struct agent *a, bool over)
+/* Nothing of it is used any more. */
+static void put_down(struct agent *a, bool over)
 {
     hark_depot_close(a);
     hark_coder_close(a, over);
@@ -269,26 +270,65 @@ void hark_agent_clear(struct agent *a, bool over)
     if (a->board_fd >= 0) close(a->board_fd);
     if (a->store_fd >= 0) close(a->store_fd);
     if (a->owned_fd >= 0) close(a->owned_fd);
-    a->owned_fd = -1;
-    if (a->janitor.pipe >= 0) {
-        transport_of(a)->sweep(a->job.name, a->directory);
-        hark_remove_tree(a->directory);
-        if (a->spill) hark_remove_tree(a->spill);
-        hark_janitor_dismiss(&a->janitor);
-    }
-    if (a->store) a->store->ops->close(a->store);
-    if (a->store && over) hark_remove_tree(a->store_path);
-    if (a->lock_fd >= 0) close(a->lock_fd);
-    free(a->store_path);
-    a->store_path = NULL;
-    a->store = NULL;
     free(a->hosted);
     free(a->told);
-    free(a->spill);
     a->hosted = NULL;
     a->told = NULL;
-    a->spill = NULL;
     a->board = NULL;
-    a->board_fd = a->store_fd = a->lock_fd = -1;
+    a->board_fd = a->store_fd = a->owned_fd = -1;
     a->count = 0;
+    if (a->janitor.pipe >= 0) transport_of(a)->sweep(a->job.name, a->directory);
+}
+
+static void trees_of(const struct agent *a, bool over, const char *path[HARK_REMOVED])
+{
+    const bool placed = a->janitor.pipe >= 0;
+    path[0] = placed ? a->directory : NULL;
+    path[1] = placed ? a->spill : NULL;
+    path[2] = a->store && over ? a->store_path : NULL;
+}
+
+/* All of it is removed. Until now the janitor would have done that. */
+static void let_go(struct agent *a)
+{
+    if (a->janitor.pipe >= 0) hark_janitor_dismiss(&a->janitor);
+    if (a->store) a->store->ops->close(a->store);
+    if (a->lock_fd >= 0) close(a->lock_fd);
+    free(a->store_path);
+    free(a->spill);
+    a->store_path = a->spill = NULL;
+    a->store = NULL;
+    a->lock_fd = -1;
+}
+
+void hark_agent_clear(struct agent *a, bool over)
+{
+    const char *path[HARK_REMOVED];
+    if (a->removing) hark_removing_leave(a->removing); /* it goes on with what it has begun */
+    a->removing = NULL;
+    put_down(a, over);
+    trees_of(a, over, path);
+    for (int i = 0; i < HARK_REMOVED; i++)
+        if (path[i]) hark_remove_tree(path[i]);
+    let_go(a);
+}
+
+static void cleared(struct agent *a)
+{
+    void (*done)(struct agent *) = a->cleared;
+    a->removing = NULL;
+    let_go(a);
+    done(a);
+}
+
+void hark_agent_clear_on(struct agent *a, bool over, void (*done)(struct agent *a))
+{
+    const char *path[HARK_REMOVED];
+    put_down(a, over);
+    trees_of(a, over, path);
+    a->cleared = done;
+    a->removing = hark_removing_begin(a, path, cleared);
+    if (a->removing) return;
+    hark_agent_clear(a, over);
+    done(a);
 }

@@ -21,6 +21,7 @@ struct hark_placing {
     struct agent *a; /* NULL: nobody waits for it any more */
     struct hark_placing_of of;
     char *name; /* our own, as of.file is */
+    uv_loop_t *loop;
     uv_work_t work;
     struct hark_store *store; /* for the thread alone: it has the text of the last error */
     int store_fd;
@@ -70,7 +71,7 @@ static void free_placing(struct hark_placing *p)
 {
     if (p->store) p->store->ops->close(p->store);
     if (p->store_fd >= 0) close(p->store_fd);
-    if (p->of.file >= 0) close(p->of.file);
+    if (p->of.file >= 0) hark_agent_close(p->loop, p->of.file); /* it may have no name */
     free(p->name);
     free(p);
 }
@@ -106,6 +107,7 @@ struct hark_placing *hark_placing_begin(struct agent *a, const struct hark_placi
     struct hark_placing *p = calloc(1, sizeof *p);
     if (p == NULL) return NULL;
     p->a = a;
+    p->loop = &a->loop;
     p->of = *of;
     p->of.name = p->name = of->name ? strdup(of->name) : NULL;
     p->of.file = of->file < 0 ? -1 : fcntl(of->file, F_DUPFD_CLOEXEC, 0);

@@ -372,14 +372,18 @@ static void on_sweep(struct agent *a, struct hark_control *m)
     if (!m->bad && rank < a->job.ranks && kept <= 256) hark_shared_sweep(a, rank, keep, kept);
 }
 
-static void end_on(struct agent *a)
+static void say_done(struct agent *a)
 {
     struct hark_control done;
-    if (!hark_agent_files_go_on(a)) return; /* when there is room */
-    hark_agent_clear(a, a->over);
     hark_control_begin(&done, HARK_A_DONE);
     hark_agent_say(a, &done);
     a->done = true;
+}
+
+static void end_on(struct agent *a)
+{
+    if (a->removing || !hark_agent_files_go_on(a)) return; /* when there is room */
+    hark_agent_clear_on(a, a->over, say_done);
 }
 
 void hark_agent_confirmed(struct agent *a)

@@ -9,6 +9,7 @@
  *   report.c   what goes to it: figures, files
  *   depot.c    images in the host's own store, and other agents: depot.h
  *   coder.c    codes over the images of several hosts: coder.h
+ *   removing.c what takes a disk long to free, by threads
  *   shared.c   images in the store that all hosts share
  *   place.c    what of the job is here: directory, board, store, janitor
  *   said.c     what both say, as bytes
@@ -26,6 +27,7 @@
 struct agent;
 struct hark_depot;
 struct hark_placing;
+struct hark_removing;
 struct hark_coder;
 struct hark_agent_input;
 struct hark_shared;
@@ -124,6 +126,8 @@ struct agent {
     bool adopted;      /* by another supervisor, which has not said GO_ON yet */
     bool ending, over; /* END was said; and that the job is not resumed */
     bool done;         /* nothing of the job is left, and it was said */
+    struct hark_removing *removing;   /* what of the job is here; NULL: it is not */
+    void (*cleared)(struct agent *a); /* when it is */
     struct sent_files files;
     int status;
 };
@@ -181,6 +185,14 @@ struct hark_placing_of {
 struct hark_placing *hark_placing_begin(struct agent *a, const struct hark_placing_of *of);
 /* Without done(): what has no name in the store gets none. */
 void hark_placing_end(struct hark_placing *p);
+
+/* removing.c: in the background */
+void hark_agent_close(uv_loop_t *loop, int fd); /* of a file that may have no name any more */
+enum { HARK_REMOVED = 3 };
+/* Removes the trees that are not NULL, then done(). NULL: no memory. */
+struct hark_removing *hark_removing_begin(
+    struct agent *a, const char *const path[HARK_REMOVED], void (*done)(struct agent *a));
+void hark_removing_leave(struct hark_removing *r); /* without done() */
 
 /* coder.c */
 bool hark_coder_open(struct agent *a, char error[256]);
@@ -251,5 +263,7 @@ bool hark_agent_keep_janitor(struct agent *a);
 int hark_agent_journal(struct hosted *h); /* opens it; 0 or an errno */
 /* Removes all of it; but its own store only if the job is `over`. */
 void hark_agent_clear(struct agent *a, bool over);
+/* The same while the loop goes on; then done(), perhaps before this returns. */
+void hark_agent_clear_on(struct agent *a, bool over, void (*done)(struct agent *a));
 
 #endif

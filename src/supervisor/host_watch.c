@@ -30,6 +30,7 @@ void hark_sup_host_lost(struct host *h, const char *how)
     s->deaths_due = true;
     s->waves_due = s->waves != NULL;
     hark_sup_takeover_changed(s);
+    if (ran == 0 && s->fetched_at) return; /* the job is over, and its agent told to end */
     hark_sup_say(
         "host %s died: %s; with it %" PRIu32 " process%s", h->name, how, ran, ran == 1 ? "" : "es");
 }
@@ -139,7 +140,8 @@ void hark_sup_hosts_look(uv_timer_t *timer)
     if (away > 5 * uv_timer_get_repeat(timer) * UINT64_C(1000000)) return;
     for (uint32_t i = 0; i < s->o->hosts; i++) {
         struct host *h = &s->host[i];
-        if (h->ready && !h->lost && !h->done && silent_for(h, now) > dead)
+        /* At the end nobody runs there, and what is waited for is that it cleans up. */
+        if (h->ready && !h->lost && !h->done && s->fetched_at == 0 && silent_for(h, now) > dead)
             lose_silent(h, silent_for(h, now));
         else if (h->was_ready && !h->ready && !h->lost && silent_for(h, now) > dead) {
             hark_sup_host_part(h);

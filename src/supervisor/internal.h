@@ -258,7 +258,8 @@ struct supervisor {
     uint8_t agent_key[HARK_CONNECTION_KEY];
     uv_timer_t hosts_look;
     uint64_t hosts_looked;
-    uint64_t fetched_at; /* at the end: when the last piece of a file came (hark_lease_now()) */
+    uint64_t fetched_at; /* at the end: when the last piece of a file came (hark_lease_now()); 0:
+                          * agents have not been told to end */
     uint32_t launched, came_up; /* of the hosts, in the beginning */
     bool launchers_due;         /* one may have ended */
     pid_t launcher;             /* of all hosts at once; 0: none */

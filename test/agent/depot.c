@@ -1,7 +1,9 @@
 /* Images between the disks of two hosts: what comes of a past that was undone, what nobody asked
  * for, and what is damaged does not become an image here. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -347,12 +349,84 @@ static void flushed(void **state)
     store->ops->close(store);
 }
 
+/* ---- what is dropped --------------------------------------------------------------------------
+ */
+
+/* Images of that store, and copies on their way, which have no name any more and are open here. */
+static uint32_t nameless(const struct side *x)
+{
+    uint32_t count = 0;
+    DIR *all = opendir("/proc/self/fd");
+    assert_non_null(all);
+    for (const struct dirent *e; (e = readdir(all)) != NULL;) {
+        char where[600];
+        const ssize_t n = readlinkat(dirfd(all), e->d_name, where, sizeof where - 1);
+        if (n <= 0) continue;
+        where[n] = 0;
+        count += strncmp(where, x->path, strlen(x->path)) == 0 && strstr(where, " (deleted)");
+    }
+    closedir(all);
+    return count;
+}
+
+static sem_t busy;
+static int ended;
+
+static void wait_till_free(uv_work_t *w)
+{
+    (void)w;
+    while (sem_wait(&busy) < 0 && errno == EINTR) {
+    }
+}
+
+static void is_free(uv_work_t *w, int cancelled)
+{
+    (void)w, (void)cancelled;
+    ended++;
+}
+
+/* The names go at once. The bytes are not freed by the loop, which a disk could hold up; so they
+ * are there while the threads are busy. */
+static void freed_by_a_thread(void **state)
+{
+    enum { THREADS = 4 }; /* of libuv: main() */
+    static uv_work_t work[THREADS];
+    struct both *b = *state;
+    char coming[500];
+    copy(b, 4, 3);
+    copy(b, 5, 3);
+    write_image(b, 6);
+    hark_depot_copy(&b->from.a, RANK, 6, b->to.address, 3);
+    snprintf(coming, sizeof coming, "%s/in/2", b->to.path);
+    while (access(coming, F_OK) < 0) turn(b);
+    ended = 0;
+    assert_int_equal(sem_init(&busy, 0, 0), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(uv_queue_work(&b->to.a.loop, &work[i], wait_till_free, is_free), 0);
+    hark_depot_drop(&b->to.a, RANK, 5);
+    const uint32_t dropped = nameless(&b->to);
+    hark_depot_undo(&b->to.a, RANK, 4, 3);
+    hark_depot_undo(&b->to.a, RANK, 4, 4); /* it is not placed any more */
+    const uint32_t all = nameless(&b->to);
+    for (int i = 0; i < THREADS; i++) sem_post(&busy);
+    assert_int_equal(dropped, 1);
+    assert_int_equal(all, 3);
+    assert_int_equal(access(coming, F_OK), -1);
+    assert_false(is_there(b, 4));
+    assert_false(is_there(b, 5));
+    while (nameless(&b->to)) turn(b);
+    while (ended < THREADS) turn(b);
+    sem_destroy(&busy);
+}
+
 int main(void)
 {
+    (void)setenv("UV_THREADPOOL_SIZE", "4", 1);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {TEST(copies_of_an_undone_past), TEST(copies_on_their_way),
         TEST(no_room_for_a_copy), TEST(asked_for_and_undone), TEST(damaged),
         TEST(undone_while_it_is_verified), TEST(its_host_dies_while_it_is_verified),
-        TEST(its_own_end_while_it_is_verified), TEST(one_that_is_here), TEST(flushed)};
+        TEST(its_own_end_while_it_is_verified), TEST(one_that_is_here), TEST(flushed),
+        TEST(freed_by_a_thread)};
     return cmocka_run_group_tests_name("depot", tests, NULL, NULL);
 }

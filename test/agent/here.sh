@@ -1,7 +1,7 @@
 #!/bin/bash
 # Agents of several hosts that are all this machine: connections that are cut, agents that are stopped, a host that dies before all are
-# there, many hosts. here.sh HARK EXAMPLES
-hark=$(readlink -f "$1") examples=$(readlink -f "$2")
+# there, many hosts, a slow disk. here.sh HARK EXAMPLES SLOW_DISK
+hark=$(readlink -f "$1") examples=$(readlink -f "$2") slow_disk=$(readlink -f "$3")
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../shell.sh"
 
@@ -117,6 +117,12 @@ is 'without hosts: status' 0 $?
 is 'without hosts: answer' "$(cat long)" "$(cat out)"
 holds 'without hosts: it waits' grep 'its processes may live for .* s more at the longest, then this one begins' alone
 holds 'without hosts: it goes on from checkpoints' grep 'the job goes on from checkpoint' alone
+
+# At the end a disk is longer busy with what is removed than a host may be silent: no host dies of that.
+options="--protocol hydee --host-timeout 1s"
+run 2 2 "env SLOW_DISK_MS=2500 LD_PRELOAD=$slow_disk X=%h" "$examples/heat2d" 128 600
+is 'a slow disk at the end: status' 0 $?
+is 'a slow disk at the end: what is said' '' "$(cat err)"
 
 options="--protocol hydee --spares 58 --host-timeout 20s"
 run 60 4 'env X=%h' "$examples/heat2d" 128 600
