@@ -42,8 +42,10 @@ struct hark_connection_events {
 /* `why` if the other end has closed it with flush, and all that it said has come. Any other is a
  * cut, after which messages may be missing. */
 #define HARK_CONNECTION_ENDED "the other end has ended it"
-#define HARK_CONNECTION_HIGH  (4u << 20)
-#define HARK_CONNECTION_LOW   (1u << 20)
+/* What lies between them is encrypted in one turn of the loop, for each connection; beats wait for
+ * it. */
+#define HARK_CONNECTION_HIGH (1u << 20)
+#define HARK_CONNECTION_LOW  (256u << 10)
 
 struct hark_connection_config {
     uv_loop_t *loop;

@@ -349,6 +349,26 @@ static void flushed(void **state)
     store->ops->close(store);
 }
 
+/* Beats wait for the turn in which pieces are read and encrypted: it is a short one, however much
+ * is to be sent. */
+static void short_turns(void **state)
+{
+    struct both *b = *state;
+    uint64_t most = 0, before = 0;
+    write_image(b, 5);
+    hark_depot_copy(&b->from.a, RANK, 5, b->to.address, 1);
+    const struct hark_peer *p = b->from.a.depot->peer;
+    assert_non_null(p);
+    while (p->sending) {
+        turn(b);
+        const uint64_t at = p->sending ? p->sending->at : before;
+        if (at - before > most) most = at - before;
+        before = at;
+    }
+    assert_in_range(most, 1, 3 << 19);
+    while (b->to.holds != 5) turn(b);
+}
+
 /* ---- what is dropped --------------------------------------------------------------------------
  */
 
@@ -427,6 +447,6 @@ int main(void)
         TEST(no_room_for_a_copy), TEST(asked_for_and_undone), TEST(damaged),
         TEST(undone_while_it_is_verified), TEST(its_host_dies_while_it_is_verified),
         TEST(its_own_end_while_it_is_verified), TEST(one_that_is_here), TEST(flushed),
-        TEST(freed_by_a_thread)};
+        TEST(short_turns), TEST(freed_by_a_thread)};
     return cmocka_run_group_tests_name("depot", tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void room(void **state)
     w.caller.on_room = check_room;
     world_meet(&w);
     hark_connection_pause(w.called.c, true);
-    assert_int_equal(hark_connection_say(w.caller.c, b, 1 << 20), 0); /* not too much */
+    assert_int_equal(hark_connection_say(w.caller.c, b, HARK_CONNECTION_HIGH / 2), 0);
     hark_connection_pause(w.called.c, false);
     until(&w, w.called.messages == 1 && hark_connection_waiting(w.caller.c) == 0);
     turn(&w, 10);
