@@ -214,8 +214,7 @@ struct hark_agent_job {
     const char *spill;      /* directory for spilled logs; empty: none */
     uint64_t session;       /* its name, not 0 */
     uint32_t ranks, traffic;
-    uint32_t journals;  /* where processes keep their readings: 0 nowhere, 1 in the store, 2 in
-                           memory */
+    uint32_t journals;  /* 1: processes keep their readings */
     uint32_t belongs;   /* the store is of an earlier run */
     uint32_t shared;    /* images go from host_store to store too */
     uint32_t lease_ms;  /* so long after its last answered BEAT it ends all, see lease.h; or, with

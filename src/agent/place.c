@@ -235,19 +235,12 @@ bool hark_agent_place(struct agent *a, char error[256])
     return open_own(a, a->directory, error); /* nobody goes back to what is there */
 }
 
+/* Of its own memory; what goes into it is kept by `hark run` too. */
 int hark_agent_journal(struct hosted *h)
 {
     struct agent *a = h->a;
-    char name[32];
-    if (a->job.journals == 0 || h->slot == a->job.ranks || h->journal >= 0) return 0;
-    if (a->job.journals == 1) {
-        snprintf(name, sizeof name, "journal/r%u", h->slot);
-        const int store = open(a->job.store, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        (void)mkdirat(store, "journal", 0700);
-        h->journal = openat(store, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-        if (store >= 0) close(store);
-    }
-    if (h->journal < 0) h->journal = memfd_create("hark-journal", MFD_CLOEXEC);
+    if (!a->job.journals || h->slot == a->job.ranks || h->journal >= 0) return 0;
+    h->journal = memfd_create("hark-journal", MFD_CLOEXEC);
     return h->journal < 0 ? errno : 0;
 }
 

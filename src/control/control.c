@@ -185,10 +185,11 @@ static const struct key keys[] = {KEY(rank, '4'), KEY(ranks, '4'), KEY(inc, '4')
     KEY(again, 's'), KEY(host, 's'), KEY(log_limit, '8'), KEY(interval_ms, '8'), KEY(mtbf_ms, '8'),
     KEY(options, 's'), KEY(generations, '4'), KEY(digest, '4'), KEY(waits, '4'),
     KEY(incremental, '4'), KEY(compression, '4'), KEY(encrypts, '4'), KEY(traffic, '4'),
-    KEY(program, '4'), KEY(record, '4'), KEY(steady, '4'), KEY(keeps, '4'), KEY(kill_at, '8'),
-    KEY(frame_limit, '8'), KEY(board, 'i'), KEY(journal, 'i'), KEY(option[0], '8'),
-    KEY(option[1], '8'), KEY(option[2], '8'), KEY(option[3], '8'), KEY(option[4], '8'),
-    KEY(option[5], '8'), KEY(store_fd, 'i'), KEY(kept, 'i')};
+    KEY(program, '4'), KEY(record, '4'), KEY(steady, '4'), KEY(keeps, '4'), KEY(readings, '4'),
+    KEY(restores, '4'), KEY(kill_at, '8'), KEY(frame_limit, '8'), KEY(board, 'i'),
+    KEY(journal, 'i'), KEY(option[0], '8'), KEY(option[1], '8'), KEY(option[2], '8'),
+    KEY(option[3], '8'), KEY(option[4], '8'), KEY(option[5], '8'), KEY(store_fd, 'i'),
+    KEY(kept, 'i')};
 
 char *hark_setup_write(const struct hark_setup *s)
 {

@@ -28,10 +28,10 @@
  *               brings into force at which all know them
  *     INPUT_SET the answer to INPUT: from here on descriptor 0 gives what comes next
  *     ALL_DONE  every process has finished, durably: finalize may return
- *   process -> supervisor
- *     HELLO     inc u32, out u64, err u64, address string, pending bytes, pid u32: up, and where;
- *               positions of the output in
- *               the image
+ *     JOURNAL   last u32, at u64, bytes: behind a SETUP with `restores`: of the file of its
+ * journal, which is lost where it ran before READINGS_KEPT  n u64: the answer to READINGS n; 0:
+ * answers may be lost, all is said again process -> supervisor HELLO     inc u32, out u64, err u64,
+ * address string, pending bytes, pid u32: up, and where; positions of the output in the image
  *     PERSIST   fact u32, peer u32, re u32, id u64, oldest u64, map u32: of a wave, the oldest
  *               checkpoint that is kept, and 1
  *               if it brings the clusters into force that CLUSTERS has told
@@ -52,7 +52,9 @@
  *     NOTE      text string: one line, which is said once in a run
  *     APART     rank u32, milliseconds u64, text string: what it has sent to that one has waited so
  *               long for a connection; where that is, and what came of the last attempt
- *     FATAL     text string: one line; the process ends itself right after, and the job with it
+ *     READINGS  n u64, what u32 (HARK_READINGS_*), at u64, value u64, bytes: of its journal, which
+ * is kept by the supervisor too. n is 0 if it waits for no answer FATAL     text string: one line;
+ * the process ends itself right after, and the job with it
  */
 #ifndef HARK_CONTROL_CONTROL_H
 #define HARK_CONTROL_CONTROL_H
@@ -77,6 +79,8 @@ enum hark_control_type {
     HARK_C_CLUSTERS,
     HARK_C_CHECKPOINT,
     HARK_C_INPUT_SET,
+    HARK_C_JOURNAL,
+    HARK_C_READINGS_KEPT,
     HARK_C_HELLO = 32,
     HARK_C_PERSIST,
     HARK_C_MARK,
@@ -90,7 +94,8 @@ enum hark_control_type {
     HARK_C_NOTE,
     HARK_C_INPUT,
     HARK_C_ABORT,
-    HARK_C_APART
+    HARK_C_APART,
+    HARK_C_READINGS
 };
 
 #define HARK_FRAME_LIMIT                                                                           \
@@ -156,6 +161,16 @@ enum {                    /* which readings go into the journal of a process */
     HARK_KEEPS_CLOCK = 2, /* the clocks of the C library */
     HARK_KEEPS_RANDOM = 4 /* getrandom and others */
 };
+/* READINGS: what is said of the journal. */
+enum hark_readings {
+    HARK_READINGS_ARE,     /* from `at` on, to its end, it is these bytes; more may follow */
+    HARK_READINGS_BEGIN,   /* it is empty, and goes on at `at` */
+    HARK_READINGS_PINNED,  /* its prologue is these bytes */
+    HARK_READINGS_IMAGE,   /* image `value` was taken at `at` */
+    HARK_READINGS_DROPPED, /* image `value` is not needed any more */
+    HARK_READINGS_UNDONE   /* images beyond `value` are undone */
+};
+
 struct hark_setup {
     uint32_t rank; /* UINT32_MAX: the recovery process */
     uint32_t ranks, inc;
@@ -187,6 +202,8 @@ struct hark_setup {
     uint32_t steady;      /* 1: the readings of `keeps` are the same in every run */
     uint32_t encrypts;    /* 1: the transport encrypts what leaves the host */
     uint32_t traffic;     /* 1: the board has rows for who sends how much to whom */
+    uint32_t readings;    /* 1: what goes into the journal is said to the supervisor too */
+    uint32_t restores;    /* 1: JOURNAL follows */
     uint32_t program;     /* which of the job's programs it is, from 0 */
     uint64_t kill_at; /* SIGKILL myself when I have made that many deliveries since the job began;
                          0: never */

@@ -14,6 +14,7 @@
 #include "../driver/point.h"
 #include "interval.h"
 #include "journal.h"
+#include "journal_away.h"
 #include "observe.h"
 #include "queue.h"
 #include "rollback.h"
@@ -364,6 +365,7 @@ static inline int ready_to_send(const void *data, size_t length)
     if (data == NULL && length) return HARK_A_EARGUMENT;
     if (length > P.payload_limit) return HARK_A_ELENGTH;
     if (atomic_load_explicit(&P.pending, memory_order_acquire)) hark_process_poll();
+    if (__builtin_expect(P.unsettled, 0)) hark_journal_settle();
     if (P.setup.log_limit) wait_for_log(length);
     return HARK_A_OK;
 }

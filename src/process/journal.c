@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hark/registry.h"
+#include "journal_away.h"
 #include "journal_kept.h"
 #include "process.h"
 
@@ -72,7 +73,7 @@ static bool mapped(void)
 {
     if (journal.file.header) return true;
     if (hark_journal_map(&journal.file, P.setup.journal) < 0) return false;
-    if (journal.empty_at) hark_journal_image(&journal.file, journal.empty_at, 0);
+    if (journal.empty_at) hark_journal_away_image(&journal.file, journal.empty_at, 0);
     return true;
 }
 
@@ -106,6 +107,7 @@ void hark_journal_close(void)
 static void begin_at(uint64_t position)
 {
     if (!mapped() || hark_journal_begin_at(&journal.file, position) < 0) on_no_room();
+    else hark_journal_away_changed(&journal.file);
 }
 
 /* The journal lacks readings, since the machine or a store lost them: there is nothing to give. */
@@ -128,8 +130,9 @@ void hark_journal_restart(uint64_t checkpoint, uint64_t taken)
         journal.empty_at = checkpoint;
         return;
     }
-    hark_journal_images_undone(&journal.file, checkpoint);
-    if (checkpoint) hark_journal_image(&journal.file, checkpoint, position);
+    hark_journal_away_undone(&journal.file, checkpoint);
+    if (checkpoint) hark_journal_away_image(&journal.file, checkpoint, position);
+    hark_journal_away_changed(&journal.file); /* it may have died before it said what it read */
     /* With an image the program executes its beginning again, and then asks for its memory. */
     journal.limit =
         checkpoint ? hark_journal_prologue(&journal.file) : hark_journal_end(&journal.file);
@@ -139,8 +142,10 @@ void hark_journal_restart(uint64_t checkpoint, uint64_t taken)
 /* Only the first execution tells where the beginning ends. */
 static void note_prologue(void)
 {
-    if (P.setup.checkpoint == 0 && journal.file.header && journal.position <= HARK_JOURNAL_PINNED)
+    if (P.setup.checkpoint == 0 && journal.file.header && journal.position <= HARK_JOURNAL_PINNED) {
         hark_journal_set_prologue(&journal.file, journal.position);
+        hark_journal_away_begun(&journal.file);
+    }
 }
 
 void hark_journal_ready(void)
@@ -180,14 +185,14 @@ uint64_t hark_journal_captured(uint64_t id)
     if (journal.position < journal.limit)
         journal.position =
             hark_journal_kept_skip_found(&journal.file, journal.position, journal.limit);
-    if (journal.file.header) hark_journal_image(&journal.file, id, journal.position);
+    if (journal.file.header) hark_journal_away_image(&journal.file, id, journal.position);
     else journal.empty_at = id;
     return journal.position | journal.again << AGAIN_SHIFT;
 }
 
 void hark_journal_dropped(uint64_t id)
 {
-    if (journal.open && journal.file.header) hark_journal_image_dropped(&journal.file, id);
+    if (journal.open && journal.file.header) hark_journal_away_dropped(&journal.file, id);
 }
 
 /* ---- readings -------------------------------------------------------------------------------- */
@@ -242,6 +247,7 @@ static void cut(void)
         journal.position = behind;
     }
     if (journal.records) hark_journal_cut(&journal.file, journal.position);
+    if (journal.records) hark_journal_away_changed(&journal.file);
     journal.limit = journal.position;
     hark_journal_kept_begin(journal.position, journal.position);
 }
@@ -311,6 +317,7 @@ bool hark_journal_next(uint8_t kind, void *value, size_t length)
 /* An entry was appended. */
 static void appended(void)
 {
+    hark_journal_away_changed(&journal.file);
     journal.limit = hark_journal_end(&journal.file);
     count(&P.slot->readings);
     atomic_store_explicit(
@@ -340,6 +347,7 @@ static bool count_again(void)
 {
     const struct again x = {waiting.last, 1};
     const uint64_t end = hark_journal_end(&journal.file);
+    hark_journal_away_changed(&journal.file);
     if (waiting.counts && hark_journal_increment(&journal.file, waiting.counts) < AGAIN_MOST) {
         count(&P.slot->readings);
         return true;

@@ -27,6 +27,7 @@ struct hark_journal_header {
     /* Where in the file a segment is: segment s at place[s % HARK_JOURNAL_PLACES]. Segment 0 is
      * pinned, at place 0. */
     _Atomic uint16_t place[HARK_JOURNAL_PLACES];
+    _Atomic uint64_t copied; /* 0 in files of before there was it */
 };
 
 struct entry {
@@ -63,6 +64,22 @@ uint64_t hark_journal_end(const struct hark_journal_file *f)
 uint64_t hark_journal_prologue(const struct hark_journal_file *f)
 {
     return get(&f->header->prologue);
+}
+
+uint64_t hark_journal_copied(const struct hark_journal_file *f)
+{
+    return get(&f->header->copied);
+}
+
+void hark_journal_set_copied(struct hark_journal_file *f, uint64_t position)
+{
+    publish(&f->header->copied, position);
+}
+
+/* What lies from `position` on is not as in the copy any more. */
+static void changed_from(struct hark_journal_file *f, uint64_t position)
+{
+    if (get(&f->header->copied) > position) publish(&f->header->copied, position);
 }
 
 void hark_journal_set_prologue(struct hark_journal_file *f, uint64_t position)
@@ -264,6 +281,39 @@ int hark_journal_append(struct hark_journal_file *f, uint8_t kind, const void *v
     return 0;
 }
 
+int hark_journal_put(
+    struct hark_journal_file *f, uint64_t position, const void *bytes, uint64_t length)
+{
+    const uint64_t start = get(&f->header->start), next = position + length;
+    if (position < start || position > get(&f->header->end) || position % 8 || length % 8 ||
+        next - start > HARK_JOURNAL_MOST - 4 * (uint64_t)SEGMENT) {
+        errno = EINVAL;
+        return -1;
+    }
+    hark_journal_cut(f, position);
+    if (next > f->reach && reach(f, next) < 0) return -1;
+    put(f, position, bytes, length);
+    publish(&f->header->end, next);
+    return 0;
+}
+
+void hark_journal_take(
+    const struct hark_journal_file *f, uint64_t position, void *bytes, uint64_t length)
+{
+    take(f, position, bytes, length);
+}
+
+int hark_journal_put_pinned(struct hark_journal_file *f, const void *bytes, uint64_t length)
+{
+    if (length > SEGMENT) {
+        errno = EINVAL;
+        return -1;
+    }
+    put(f, 0, bytes, length);
+    publish(&f->header->prologue, length);
+    return 0;
+}
+
 static _Atomic uint64_t *word(const struct hark_journal_file *f, uint64_t position)
 {
     return (_Atomic uint64_t *)(void *)address(f, position);
@@ -272,12 +322,14 @@ static _Atomic uint64_t *word(const struct hark_journal_file *f, uint64_t positi
 uint64_t hark_journal_increment(struct hark_journal_file *f, uint64_t position)
 {
     const uint64_t value = get(word(f, position)) + 1;
+    changed_from(f, position);
     publish(word(f, position), value);
     return value;
 }
 
 void hark_journal_set(struct hark_journal_file *f, uint64_t position, uint64_t value)
 {
+    changed_from(f, position);
     publish(word(f, position), value);
 }
 
@@ -299,6 +351,7 @@ enum hark_journal_found hark_journal_read(struct hark_journal_file *f, uint64_t 
 
 void hark_journal_cut(struct hark_journal_file *f, uint64_t position)
 {
+    changed_from(f, position);
     publish(&f->header->end, position);
     f->reach = round_up(position);
     if (f->reach == 0) f->reach = SEGMENT;
@@ -309,6 +362,7 @@ void hark_journal_cut(struct hark_journal_file *f, uint64_t position)
  * beginning has a place. */
 int hark_journal_begin_at(struct hark_journal_file *f, uint64_t position)
 {
+    changed_from(f, 0);
     hark_journal_cut(f, get(&f->header->start));
     f->reach = position / SEGMENT * SEGMENT;
     f->free_count = 0;

@@ -46,6 +46,10 @@ uint64_t hark_journal_file_bytes(const struct hark_journal_file *f);
 /* Entries before it were read before the program had its protected memory back: see journal.c. */
 uint64_t hark_journal_prologue(const struct hark_journal_file *f);
 void hark_journal_set_prologue(struct hark_journal_file *f, uint64_t position);
+/* Up to here a copy of this journal, which somebody else keeps, is as this one: what changes before
+ * it takes it back. */
+uint64_t hark_journal_copied(const struct hark_journal_file *f);
+void hark_journal_set_copied(struct hark_journal_file *f, uint64_t position);
 
 /* Appends an entry; length is at most HARK_JOURNAL_ENTRY. 0, or -1 with errno: EFBIG: the journal
  * is full; others: the file can not grow. No system call, except once a segment. */
@@ -56,6 +60,17 @@ int hark_journal_append(
  * it is then; or sets it. */
 uint64_t hark_journal_increment(struct hark_journal_file *f, uint64_t position);
 void hark_journal_set(struct hark_journal_file *f, uint64_t position, uint64_t value);
+
+/* For the copy: the bytes of [position, position + length), all multiples of 8. The first forgets
+ * what was from `position` on, which is at most the end; -1 with errno: EINVAL, or the file can not
+ * grow. The second reads what is there. */
+int hark_journal_put(
+    struct hark_journal_file *f, uint64_t position, const void *bytes, uint64_t length);
+void hark_journal_take(
+    const struct hark_journal_file *f, uint64_t position, void *bytes, uint64_t length);
+/* The beginning, up to the prologue's end, which `length` is: at most HARK_JOURNAL_PINNED. 0, or -1
+ * with EINVAL. */
+int hark_journal_put_pinned(struct hark_journal_file *f, const void *bytes, uint64_t length);
 
 enum hark_journal_found {
     HARK_JOURNAL_GIVEN,     /* *value is set, and *position is behind the entry */

@@ -19,6 +19,7 @@
 #include "../control/clusters.h"
 #include "hark/registry.h"
 #include "journal.h"
+#include "journal_away.h"
 #include "observe.h"
 #include "rollback.h"
 #include "../control/transports.h"
@@ -423,6 +424,7 @@ void hark_process_open(const struct hark_hooks *hooks, bool recovery)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a write over the limit of files fails, as on a full disk */
     board_open();
+    if (!recovery) hark_journal_away_restore();
     if (!recovery) hark_journal_open();
     P.payload_limit =
         (P.setup.frame_limit ? P.setup.frame_limit : HARK_FRAME_LIMIT) - HARK_HEADER_MAX;

@@ -16,6 +16,7 @@
 #include "hark/registry.h"
 #include "../control/clusters.h"
 #include "journal.h"
+#include "journal_away.h"
 #include "observe.h"
 #include "rollback.h"
 
@@ -394,6 +395,7 @@ static int on_message(struct hark_control *c)
     case HARK_C_CHECKPOINT: P.checkpoint = true; return HARK_D_OK;
     case HARK_C_CLUSTERS: return P.setup.rank == HARK_RECOVERY ? HARK_D_OK : on_clusters(c);
     case HARK_C_ALL_DONE: P.all_done = true; return HARK_D_OK;
+    case HARK_C_READINGS_KEPT: hark_journal_away_kept(hark_control_get64(c)); return HARK_D_OK;
     default: return HARK_D_OK; /* a newer supervisor may say more */
     }
 }
@@ -441,6 +443,7 @@ static void count_refused(void)
 static void answer_stable(void)
 {
     struct hark_control m;
+    if (P.unsettled && !hark_journal_settled()) return;
     if (hark_unstable(hark_driver_core(P.driver))) {
         check(hark_driver_stabilise(P.driver));
         return;

@@ -50,6 +50,7 @@ struct hark_process {
     uint64_t marked_out, marked_err;
     struct hark_process_message *marked_message; /* the pending bytes lie in it */
     atomic_bool pending;
+    bool unsettled; /* the journal's copy lacks what was read: journal_away.h */
     /* what the messages brought, for the owner */
     uint32_t re_seen;
     bool all_done, quiet;

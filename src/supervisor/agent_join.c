@@ -84,9 +84,7 @@ static void give_job(struct host *h, struct hark_connection *c)
         .session = h->session_name,
         .ranks = s->o->ranks,
         .traffic = s->o->traffic,
-        .journals = s->o->journal == 0 || !hark_service_survives(s->o->protocol) ? 0
-                    : s->o->store                                                ? 1
-                                                                                 : 2,
+        .journals = s->o->journal != 0 && hark_service_survives(s->o->protocol),
         .belongs = s->belongs,
         .shared = s->o->store_interval_ms != 0,
         .lease_ms = (uint32_t)s->o->host_timeout_ms,

@@ -31,6 +31,7 @@
  *       stall.c          nothing moves: who waits where
  *       takeover_file.c  what we leave to one that takes our place
  *       copies.c         which host has which image
+ *       readings.c       copies of journals of other hosts
  *    5  lines.c          what goes between us and a process: control socket and output
  *       launch.c         agents on other hosts are started
  *       flush.c          checkpoints go to the store that all hosts share
@@ -154,8 +155,12 @@ struct child { /* a process of the job, over all its incarnations */
                        AGAIN or is dead */
     uint64_t answer_by; /* then it is killed (ns); 0: it has been */
     int journal;        /* descriptor of its readings of clocks, over all incarnations; -1: none */
-    int kept;           /* what AGAIN said, for its next SETUP; -1: nothing */
-    uint32_t restarts;  /* how often it went back in this run */
+    struct hark_journal_file *readings; /* that journal, of another host; NULL: nothing was said */
+    int readings_lost;                  /* why there is no more of it, an errno; 0: there is */
+    uint64_t readings_session; /* name of the session of its host where the original is; 0: nowhere
+                                */
+    int kept;                  /* what AGAIN said, for its next SETUP; -1: nothing */
+    uint32_t restarts;         /* how often it went back in this run */
     uint64_t checkpointed, checkpointed_at; /* its last checkpoint that was decided in this run, and
                                                when (ns); 0: none */
     bool checkpoint_due; /* one was asked for by a signal, and none of it has been decided since */
@@ -285,8 +290,10 @@ struct supervisor {
     struct hark_janitor janitor;
     struct hark_board *board;
     int board_fd, store_fd;
-    bool store_gone;   /* and said */
-    bool journal_said; /* that the store can not have journals */
+    bool store_gone;                                     /* and said */
+    bool journal_said;                                   /* that the store can not have journals */
+    struct hark_readings_said *readings, *readings_last; /* in this turn */
+    bool readings_said;                                  /* that we can not */
     bool directory_made;
     bool belongs;      /* the store is of an earlier run */
     bool ended_before; /* it stood by, and the run before has ended by itself */
@@ -406,6 +413,13 @@ void hark_sup_watch_planned_kill(struct supervisor *s); /* of the recovery proce
 /* journal.c */
 int hark_sup_journal(struct child *c); /* opens it for the first incarnation; 0, or an errno */
 void hark_sup_journal_close(struct child *c);
+/* readings.c */
+void hark_sup_on_readings(struct child *c, struct hark_control *m);
+void hark_sup_readings_write(struct supervisor *s); /* of this turn; and answers */
+void hark_sup_readings_again(struct child *c);      /* we have taken it over */
+bool hark_sup_readings_elsewhere(struct child *c);
+void hark_sup_readings_give(struct child *c);
+void hark_sup_readings_close(struct supervisor *s);
 
 /* lines.c */
 void hark_sup_lines_prepare(struct child *c);

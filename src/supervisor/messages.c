@@ -193,6 +193,7 @@ static void on_message(struct child *c, struct hark_control *m)
     case HARK_C_AGAIN: hark_sup_on_rollback_request(c, m); break;
     case HARK_C_ABORT: on_abort(c, m); break;
     case HARK_C_INPUT: on_input(c); break;
+    case HARK_C_READINGS: hark_sup_on_readings(c, m); break;
     case HARK_C_STABLE: hark_sup_stable(c, hark_control_get64(m)); break;
     case HARK_C_TROUBLE: on_trouble(c, m); break;
     case HARK_C_DIVERGED:

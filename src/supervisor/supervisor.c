@@ -84,6 +84,7 @@ static void take_turn(struct supervisor *s)
     if (s->takes_over && s->phase == RUNNING) return; /* they are not ours yet */
     while (s->heard_due || s->finish_due || s->deaths_due || s->waves_due) {
         if (s->heard_due) hear(s);
+        hark_sup_readings_write(s); /* before anybody needs them */
         if (s->waves_due && !s->deaths_due)
             hark_sup_waves(s); /* one may have died with its image */
         if (s->finish_due) finish_if_done(s);
@@ -199,6 +200,7 @@ static bool make_children(struct supervisor *s)
 
 static void free_children(struct supervisor *s)
 {
+    hark_sup_readings_close(s);
     while (s->count > 0) {
         struct child *c = &s->child[--s->count];
         for (int k = 0; k < 2; k++) hark_output_free(&c->output[k]);

@@ -43,6 +43,7 @@ static void go_on(struct child *c)
     }
     if (c->rank == 0) (void)hark_sup_input_seek(c->s, l->read);
     (void)hark_sup_part(c->s, c->rank, c->inc);
+    hark_sup_readings_again(c);
 }
 
 /* It is killed, and its death is one like any other. */

@@ -87,6 +87,8 @@ void hark_sup_setup(struct child *c)
         .record = s->o->record != NULL,
         .steady = s->o->steady,
         .keeps = o->journal,
+        .readings = s->o->journal != 0 && c->host != NULL && c->rank != HARK_RECOVERY,
+        .restores = hark_sup_readings_elsewhere(c),
         .board = s->board_fd,
         .journal = c->journal,
         .store_fd = s->store_fd,
@@ -103,6 +105,7 @@ void hark_sup_setup(struct child *c)
     hark_control_end(&m);
     hark_sup_tell(c, &m);
     hark_control_free(&m);
+    if (setup.restores) hark_sup_readings_give(c);
     free(text);
     free(again);
     free(part);
