@@ -303,6 +303,33 @@ void hark_journal_take(
     take(f, position, bytes, length);
 }
 
+static int save(const struct hark_journal_file *f, int fd, size_t from, size_t to)
+{
+    while (from < to) {
+        const ssize_t n = pwrite(fd, (const uint8_t *)f->header + from, to - from, (off_t)from);
+        if (n < 0 && errno != EINTR) return errno;
+        if (n > 0) from += (size_t)n;
+    }
+    return 0;
+}
+
+int hark_journal_save(const struct hark_journal_file *f, int fd, uint64_t position)
+{
+    const uint64_t start = get(&f->header->start), end = get(&f->header->end);
+    const size_t all = HEADER + (size_t)f->segments * SEGMENT;
+    struct stat st;
+    int why = fstat(fd, &st) < 0 ? errno : 0;
+    if (why == 0 && (size_t)st.st_size != all && ftruncate(fd, (off_t)all) < 0) why = errno;
+    for (uint64_t at = position > start ? position : start, n; at < end && why == 0; at += n) {
+        const size_t room = SEGMENT - at % SEGMENT,
+                     from = (size_t)(address(f, at) - (const uint8_t *)f->header);
+        n = end - at < room ? end - at : room;
+        why = save(f, fd, from, from + n);
+    }
+    if (why == 0 && position < SEGMENT) why = save(f, fd, HEADER, HEADER + SEGMENT); /* pinned */
+    return why ? why : save(f, fd, 0, HEADER);
+}
+
 int hark_journal_put_pinned(struct hark_journal_file *f, const void *bytes, uint64_t length)
 {
     if (length > SEGMENT) {

@@ -72,6 +72,11 @@ void hark_journal_take(
  * with EINVAL. */
 int hark_journal_put_pinned(struct hark_journal_file *f, const void *bytes, uint64_t length);
 
+/* Writes the entries from `position` on, and all that is not an entry, to where they are in the
+ * file `fd`, which then is as this one: 0, or an errno. A file that is cut off, or whose file
+ * system fails, is no danger: it is not mapped. */
+int hark_journal_save(const struct hark_journal_file *f, int fd, uint64_t position);
+
 enum hark_journal_found {
     HARK_JOURNAL_GIVEN,     /* *value is set, and *position is behind the entry */
     HARK_JOURNAL_DIFFERENT, /* the entry is of another kind or length: *found and *found_length */

@@ -34,8 +34,7 @@ int hark_later_there(int root, int dir, const char *path, const struct hark_imag
 
 static bool links_unknown(int error)
 {
-    return error == EPERM || error == ENOTSUP || error == EOPNOTSUPP || error == ENOSYS ||
-           error == EMLINK;
+    return error == EPERM || error == ENOTSUP || error == ENOSYS || error == EMLINK;
 }
 
 static bool same_file(int fd, int dir, const char *name)

@@ -20,8 +20,8 @@ void hark_sup_afterwards_begin(struct supervisor *s)
     if (s->o->store) (void)unlinkat(s->store_fd, FILE_NAME, 0);
 }
 
-/* Both are durable when it returns, the file and that it is there. */
-static void put(struct supervisor *s, const char *text)
+/* Both are durable when it returns, the file and that it is there. 0, or an errno. */
+static int put(struct supervisor *s, const char *text)
 {
     hark_sup_away(s);
     FILE *f = hark_sup_store_stream(s->store_path, FILE_NAME, "w");
@@ -30,15 +30,20 @@ static void put(struct supervisor *s, const char *text)
     const int why = errno;
     if (f && fclose(f) < 0) ok = false;
     hark_sup_back(s);
-    if (ok) return;
+    return ok ? 0 : why ? why : EIO;
+}
+
+void hark_sup_afterwards_say(const struct supervisor *s, int why)
+{
+    if (why == 0) return;
     hark_sup_say("store %s: " FILE_NAME ": %s; a run with --resume would not know how the "
                  "processes have ended after the job was done",
         s->o->store, hark_sup_store_file_why(why));
 }
 
-void hark_sup_afterwards_finishing(struct supervisor *s)
+int hark_sup_afterwards_finishing(struct supervisor *s)
 {
-    if (s->o->store && !s->store_gone) put(s, "running\n");
+    return s->o->store && !s->store_gone ? put(s, "running\n") : 0;
 }
 
 void hark_sup_afterwards_ended(struct supervisor *s, int status)
@@ -46,7 +51,7 @@ void hark_sup_afterwards_ended(struct supervisor *s, int status)
     char text[16];
     if (s->o->store == NULL || s->store_gone) return;
     snprintf(text, sizeof text, "%d\n", status);
-    if (status) put(s, text);
+    if (status) hark_sup_afterwards_say(s, put(s, text));
     else if (unlinkat(s->store_fd, FILE_NAME, 0) == 0) (void)fsync(s->store_fd);
 }
 

@@ -155,8 +155,10 @@ struct child { /* a process of the job, over all its incarnations */
                        AGAIN or is dead */
     uint64_t answer_by; /* then it is killed (ns); 0: it has been */
     int journal;        /* descriptor of its readings of clocks, over all incarnations; -1: none */
+    int journal_stored; /* of another host: a file in the store that is as it; -1: none */
     struct hark_journal_file *readings; /* that journal, of another host; NULL: nothing was said */
-    int readings_lost;                  /* why there is no more of it, an errno; 0: there is */
+    uint64_t readings_from; /* in this turn it has changed from here on; UINT64_MAX: it has not */
+    int readings_lost;      /* why there is no more of it, an errno; 0: there is */
     uint64_t readings_session; /* name of the session of its host where the original is; 0: nowhere
                                 */
     int kept;                  /* what AGAIN said, for its next SETUP; -1: nothing */
@@ -448,7 +450,8 @@ char *hark_sup_identity(const struct supervisor *s); /* identity.c; NULL: no mem
 /* afterwards.c */
 void hark_sup_afterwards_begin(struct supervisor *s); /* nothing is known yet */
 /* The store is about to say that the job is done; its processes have not ended yet. */
-void hark_sup_afterwards_finishing(struct supervisor *s);
+int hark_sup_afterwards_finishing(struct supervisor *s); /* 0, or an errno, to be said */
+void hark_sup_afterwards_say(const struct supervisor *s, int why);
 /* They have ended, of their own: the job's exit status. */
 void hark_sup_afterwards_ended(struct supervisor *s, int status);
 #define HARK_SUP_NOT_ENDED (-1) /* as far as is known */

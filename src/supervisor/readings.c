@@ -1,5 +1,6 @@
-/* readings.c: on several hosts we have a copy of each journal (src/process/journal_away.h), in the
- * file that journal.c opens; it goes to the next incarnation if that begins on another host. */
+/* readings.c: on several hosts we have a copy of each journal (src/process/journal_away.h), in
+ * memory and, so that a run that resumes the job has it, in the store; it goes to the next
+ * incarnation if that begins on another host. */
 #include "internal.h"
 
 #include <errno.h>
@@ -21,7 +22,7 @@ static bool is_open(struct child *c)
     return false;
 }
 
-/* What a process has said, until the end of the turn: the file may be one that we must wait for. */
+/* What a process has said, until the end of the turn: then all of it goes to the store at once. */
 struct hark_readings_said {
     struct hark_readings_said *next;
     struct child *c;
@@ -87,18 +88,40 @@ void hark_sup_on_readings(struct child *c, struct hark_control *m)
     s->readings_last = r;
 }
 
+static void store_all(struct supervisor *s)
+{
+    int why = 0;
+    hark_sup_away(s);
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct child *c = &s->child[i];
+        if (c->readings_from != UINT64_MAX && c->readings && c->journal_stored >= 0 && why == 0)
+            why = hark_journal_save(c->readings, c->journal_stored, c->readings_from);
+        c->readings_from = UINT64_MAX;
+    }
+    hark_sup_back(s);
+    if (why && !s->journal_said)
+        hark_sup_say("store %s: journal: %s; readings of clocks are kept in memory only, and a job "
+                     "that is resumed may diverge",
+            s->o->store, strerror(why));
+    if (why) s->journal_said = true;
+}
+
 void hark_sup_readings_write(struct supervisor *s)
 {
     struct hark_readings_said *first = s->readings;
     if (first == NULL) return;
     s->readings = s->readings_last = NULL;
-    if (s->o->store) hark_sup_away(s);
+    for (struct hark_readings_said *r = first; r; r = r->next) r->c->readings_from = UINT64_MAX;
     for (struct hark_readings_said *r = first; r; r = r->next) {
         struct child *c = r->c;
+        const uint64_t from = r->what == HARK_READINGS_ARE      ? r->at
+                              : r->what == HARK_READINGS_PINNED ? 0
+                                                                : UINT64_MAX - 1;
         if (c->readings_lost == 0 && (!is_open(c) || change(c->readings, r) < 0))
             c->readings_lost = errno ? errno : EIO;
+        if (from < c->readings_from) c->readings_from = from;
     }
-    if (s->o->store) hark_sup_back(s);
+    if (s->o->store) store_all(s);
     for (struct hark_readings_said *r = first, *next; r; r = next) {
         next = r->next;
         if (r->c->host && r->c->readings_lost) say_none(r->c, r->c->readings_lost);
@@ -132,9 +155,7 @@ void hark_sup_readings_give(struct child *c)
     uint64_t at = 0;
     for (bool last = false; !last;) {
         struct hark_control m;
-        hark_sup_away(c->s);
         const ssize_t n = bytes ? pread(c->journal, bytes, PIECE, (off_t)at) : -1;
-        hark_sup_back(c->s);
         if (n < 0 && bytes && errno == EINTR) continue;
         last = n < PIECE;
         hark_control_begin(&m, HARK_C_JOURNAL);

@@ -46,9 +46,10 @@ static void note_end(struct supervisor *s)
 {
     hark_sup_look_for_store(s);
     if (s->signal) return;
-    hark_sup_afterwards_finishing(s);
+    const int untold = hark_sup_afterwards_finishing(s);
     s->done = hark_keeper_finish(s->keeper) >= 0;
     s->troubles += !s->done;
+    if (s->done) hark_sup_afterwards_say(s, untold);
     if (s->done || s->o->store == NULL || s->store_gone) return;
     hark_sup_say("%s; the job is done, but its store does not say so: with --resume it would be "
                  "done again, from its last checkpoint on",
@@ -190,7 +191,7 @@ static bool make_children(struct supervisor *s)
     }
     for (uint32_t i = 0; i < s->count; i++) {
         s->child[i].s = s;
-        s->child[i].kept = s->child[i].journal = -1;
+        s->child[i].kept = s->child[i].journal = s->child[i].journal_stored = -1;
         s->child[i].rank = i < s->o->ranks ? i : HARK_RECOVERY;
         hark_sup_output_prepare(&s->child[i]);
         hark_sup_lines_prepare(&s->child[i]);
