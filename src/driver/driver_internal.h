@@ -160,7 +160,7 @@ struct subject {
     struct hark_message *up;        /* it, if it is in an image of this step; not borrowed */
 };
 
-/* What a call is told that came while the driver is shut. */
+/* The status of a call that comes while the driver is shut. */
 int hark_driver_shut(struct hark_driver *d);
 
 /* Others may look at it any time; nobody else writes it. */

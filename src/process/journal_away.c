@@ -71,7 +71,7 @@ static void say_changes(void)
 bool hark_journal_settled(void)
 {
     if (away.changed) say_changes();
-    if (away.asked != away.answered && waits()) return false;
+    if (away.answered < away.asked && waits()) return false;
     P.unsettled = false;
     return true;
 }

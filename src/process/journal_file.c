@@ -76,7 +76,7 @@ void hark_journal_set_copied(struct hark_journal_file *f, uint64_t position)
     publish(&f->header->copied, position);
 }
 
-/* What lies from `position` on is not as in the copy any more. */
+/* The copy is not as this journal any more from `position` on. */
 static void changed_from(struct hark_journal_file *f, uint64_t position)
 {
     if (get(&f->header->copied) > position) publish(&f->header->copied, position);

@@ -46,9 +46,11 @@ static int change(struct hark_journal_file *f, const struct hark_readings_said *
     }
 }
 
+/* One that goes back asks no more, and the next it is told is its SETUP. */
 static void tell_kept(struct child *c, uint64_t n)
 {
     struct hark_control m;
+    if (c->host == NULL || !c->hello || c->goes_back) return;
     hark_control_begin(&m, HARK_C_READINGS_KEPT);
     hark_control_put64(&m, n);
     hark_control_end(&m);
@@ -125,7 +127,7 @@ void hark_sup_readings_write(struct supervisor *s)
     for (struct hark_readings_said *r = first, *next; r; r = next) {
         next = r->next;
         if (r->c->host && r->c->readings_lost) say_none(r->c, r->c->readings_lost);
-        if (r->c->host && r->n) tell_kept(r->c, r->n);
+        if (r->n) tell_kept(r->c, r->n);
         free(r);
     }
 }
